@@ -1,0 +1,41 @@
+# Every target sets itself up from nothing: Python 3.11+, git and make are all that must be there.
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint format bench mutants requirements clean
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/.dev: requirements/dev.txt pyproject.toml scripts/setup
+	scripts/setup dev
+
+$(BIN)/.run: requirements/run.txt pyproject.toml scripts/setup
+	scripts/setup run
+
+demo: $(BIN)/.run  ## the story so far, on simulated hosts
+	$(BIN)/fishplate demo
+
+test: $(BIN)/.dev lint  ## lint, then every test that needs no lab
+	$(BIN)/pytest -n 2 -m "not lab"
+
+lint: $(BIN)/.dev  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(BIN)/.dev  ## let ruff rewrite
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(BIN)/.dev  ## measure; prints ratios
+	$(BIN)/python -m benchmarks
+
+mutants: $(BIN)/.dev  ## remove each claimed protection; the named test must fail
+	$(BIN)/python -m mutants
+
+requirements: $(BIN)/.dev  ## renew the hashed requirement files
+	scripts/requirements
+
+clean:  ## forget the environment and the caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,57 @@
+"""Every error that Fishplate raises on purpose.
+
+    FishplateError               something went wrong that we can name
+    ├── InputError               the user's words or files are off            exit 2
+    │   ├── UsageError           a command line that makes no sense
+    │   ├── UnknownNameError     a name nobody knows; carries the nearest ones
+    │   └── DocumentError        a file that cannot be read as what it should be
+    └── OutsideError             the world outside failed us                  exit 3
+        └── HostError            a host or tree that cannot be inspected at all
+
+Each says what happened, where, and what to do about it. A negative verdict is not an error: it is a finding, and the
+command that reports it exits with 1. Errors of libraries are chained (`raise … from`), never shown alone.
+"""
+
+
+class FishplateError(Exception):
+    """What happened, where, and the remedy; printed in that order."""
+
+    exit_code = 3
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{head}\n  {self.remedy}" if self.remedy else head
+
+
+class InputError(FishplateError):
+    exit_code = 2
+
+
+class UsageError(InputError):
+    pass
+
+
+class UnknownNameError(InputError):
+    """Nobody knows this name; `nearest` holds the known ones that look most like it."""
+
+    def __init__(self, what: str, *, nearest: tuple[str, ...] = (), where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.nearest = nearest
+
+
+class DocumentError(InputError):
+    """A file that cannot be read as what it should be; `where` is `file:line` as far as known."""
+
+
+class OutsideError(FishplateError):
+    exit_code = 3
+
+
+class HostError(OutsideError):
+    pass
