@@ -4,9 +4,9 @@
     ├── InputError               the user's words or files are off            exit 2
     │   ├── UsageError           a command line that makes no sense
     │   ├── UnknownNameError     a name nobody knows; carries the nearest ones
-    │   └── DocumentError        a file that cannot be read as what it should be
+    │   ├── DocumentError        a file that cannot be read as what it should be
+    │   └── RootError            a directory that is no host's file system
     └── OutsideError             the world outside failed us                  exit 3
-        └── HostError            a host or tree that cannot be inspected at all
 
 Each says what happened, where, and what to do about it. A negative verdict is not an error: it is a finding, and the
 command that reports it exits with 1. Errors of libraries are chained (`raise … from`), never shown alone.
@@ -49,9 +49,9 @@ class DocumentError(InputError):
     """A file that cannot be read as what it should be; `where` is `file:line` as far as known."""
 
 
+class RootError(InputError):
+    """A directory that was given as a host's file system and is none."""
+
+
 class OutsideError(FishplateError):
     exit_code = 3
-
-
-class HostError(OutsideError):
-    pass

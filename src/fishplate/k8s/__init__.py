@@ -1,0 +1,1 @@
+"""Kubernetes objects as plain values, and how they are written and read."""

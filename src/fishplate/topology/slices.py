@@ -1,0 +1,65 @@
+"""The ResourceSlices that follow from an inventory: exactly what the driver publishes."""
+
+from collections.abc import Mapping
+
+from fishplate.k8s.resource import (
+    MAX_DEVICES_PER_SLICE,
+    Device,
+    ObjectMeta,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+from fishplate.topology.attributes import Value, device_attributes
+from fishplate.topology.inventory import Gpu, Inventory, Nic
+from fishplate.topology.pairs import paired_gpus
+
+DRIVER = "dra.net"
+
+
+def publish_slices(
+    inventory: Inventory,
+    *,
+    node: str,
+    driver: str = DRIVER,
+    generation: int = 1,
+    node_attributes: Mapping[str, Value] | None = None,
+    pairs: Mapping[str, str] | None = None,
+    publish_uuid: bool = False,
+) -> tuple[ResourceSlice, ...]:
+    """One pool per node, named after it; split where one slice cannot hold all devices; empty rather than absent.
+
+    `pairs` maps a NIC's PCI address to its GPU's, from the catalogue; without it the PCI tree is asked.
+    """
+    gpus = paired_gpus(inventory, pairs or {})
+    devices = [
+        _device(nic, node_attributes, gpus.get(nic.id), publish_uuid) for nic in inventory.nics if is_offered(nic)
+    ]
+    devices.sort(key=lambda device: device.name)
+    chunks = [devices[i : i + MAX_DEVICES_PER_SLICE] for i in range(0, len(devices), MAX_DEVICES_PER_SLICE)] or [[]]
+    return tuple(
+        ResourceSlice(
+            metadata=ObjectMeta(name=_slice_name(index, driver, node)),
+            spec=ResourceSliceSpec(
+                driver=driver,
+                node_name=node,
+                pool=ResourcePool(name=node, generation=generation, resource_slice_count=len(chunks)),
+                devices=tuple(chunk),
+            ),
+        )
+        for index, chunk in enumerate(chunks)
+    )
+
+
+def is_offered(nic: Nic) -> bool:
+    return not nic.excluded
+
+
+def _device(nic: Nic, node: Mapping[str, Value] | None, gpu: Gpu | None, publish_uuid: bool) -> Device:
+    attributes = device_attributes(nic, node=node, paired_gpu=gpu, publish_uuid=publish_uuid)
+    return Device(name=nic.id, attributes=attributes)
+
+
+def _slice_name(index: int, driver: str, node: str) -> str:
+    """Index first, so that a list sorted by name shows the slices of a pool in order; a name has 253 characters."""
+    return f"{index:05x}-{driver}-{node}"[:253].rstrip("-.")
