@@ -45,7 +45,7 @@ def command(
     machine = find_rdma_size(catalog, size) if size else None
     inventory = _look(root, machine, catalog)
     if output == "slice":
-        _print_slices(inventory, machine, catalog, node, driver_name)
+        _print_slices(inventory, machine, node, driver_name)
     elif output == "table":
         from fishplate.cli.matrix import print_inventory
 
@@ -67,14 +67,12 @@ def _look(root: Path | None, machine: Size | None, catalog: Catalog) -> Inventor
     return scan(Tree(root or "/"), catalog=catalog)
 
 
-def _print_slices(inventory: Inventory, machine: Size | None, catalog: Catalog, node: str | None, driver: str) -> None:
+def _print_slices(inventory: Inventory, machine: Size | None, node: str | None, driver: str) -> None:
     import msgspec
 
     from fishplate.k8s.yaml import dump_yaml_documents
-    from fishplate.topology.machine import catalogue_pairs
     from fishplate.topology.slices import publish_slices
 
-    recognised = machine or (catalog.find(inventory.host.size) if inventory.host.size else None)
     # What the metadata service of such a VM would say; on a live host the driver asks it, inspect does not.
     azure: dict[str, Value] = {}
     if machine is not None and machine.provider == "azure":
@@ -84,6 +82,5 @@ def _print_slices(inventory: Inventory, machine: Size | None, catalog: Catalog, 
         node=node or inventory.host.name or "localhost",
         driver=driver,
         node_attributes=azure,
-        pairs=catalogue_pairs(recognised),
     )
     click.echo(dump_yaml_documents(msgspec.to_builtins(one) for one in slices), nl=False)

@@ -39,7 +39,7 @@ def print_inventory(inventory: Inventory) -> None:
         out.print(_nic_table(inventory))
     else:
         out.print("No RDMA device found.", style="yellow")
-    if inventory.rdma_nics or len(inventory.gpus) > 1:
+    if len(inventory.rdma_nics) + len(inventory.gpus) > 1:
         out.print(_matrix(inventory))
         out.print(_LEGEND, style="dim")
     _print_alignment(out, inventory)
@@ -82,15 +82,18 @@ def _gpu_table(inventory: Inventory) -> Table:
 
 
 def _nic_table(inventory: Inventory) -> Table:
-    table = _table(
-        "NIC", "PCI address", "NUMA", "PCIe root", "RDMA", "Rail", "Link", "Port", "Rate", "Interface", "Note"
-    )
-    for (_, label), nic in zip(nic_labels(inventory.rdma_nics).items(), inventory.rdma_nics, strict=True):
-        table.add_row(*_nic_row(label, nic))
+    """Columns in which no NIC has anything to say are left out."""
+    names = ("NIC", "PCI address", "NUMA", "PCIe root", "RDMA", "Rail", "Link", "Port", "Rate", "Pair", "Interface", "")
+    gpus, labels = gpu_labels(inventory), nic_labels(inventory.rdma_nics)
+    rows = [_nic_row(labels[nic.id], nic, gpus.get(nic.paired_gpu, "")) for nic in inventory.rdma_nics]
+    filled = [column for column in range(len(names)) if any(row[column] for row in rows)]
+    table = _table(*(names[column] for column in filled))
+    for row in rows:
+        table.add_row(*(row[column] for column in filled))
     return table
 
 
-def _nic_row(label: str, nic: Nic) -> list[str | Text]:
+def _nic_row(label: str, nic: Nic, pair: str) -> list[str | Text]:
     port = nic.rdma[0].ports[0] if nic.rdma and nic.rdma[0].ports else None
     state = port.state if port else ""
     return [
@@ -103,7 +106,8 @@ def _nic_row(label: str, nic: Nic) -> list[str | Text]:
         port.link_layer if port else "?",
         Text(state or "?", style="" if state == "ACTIVE" else "red"),
         f"{port.rate_gbps:g} Gb/s" if port and port.rate_gbps else "?",
-        ",".join(netdev.name for netdev in nic.netdevs) or "-",
+        pair,
+        ",".join(netdev.name for netdev in nic.netdevs),
         f"not offered: {nic.excluded}" if nic.excluded else "",
     ]
 
@@ -138,7 +142,8 @@ def _print_alignment(out: "Console", inventory: Inventory) -> None:
             continue
         verdict = {"yes": "GPUDirect by default", "no": "", "cannot-tell": ""}[direct.by_default] if direct else ""
         need = f"GPUDirect with NCCL_NET_GDR_LEVEL={direct.level}" if direct and not verdict else ""
-        out.print(f"  {alignment.gpu}  {alignment.relation} {', '.join(alignment.nics)}  [dim]{verdict or need}[/dim]")
+        nics = ", ".join(f"{nic} (its own)" if nic in alignment.paired else nic for nic in alignment.nics)
+        out.print(f"  {alignment.gpu}  {alignment.relation} {nics}  [dim]{verdict or need}[/dim]")
         if direct:
             reasons[direct.why] = None
     for reason in reasons:

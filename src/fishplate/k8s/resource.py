@@ -7,8 +7,6 @@ from typing import Literal
 
 import msgspec
 
-API_VERSION = "resource.k8s.io/v1"
-
 # Limits of the API server, the same from 1.34 to 1.37 (staging/src/k8s.io/api/resource/v1/types.go).
 MAX_DEVICES_PER_SLICE = 128
 MAX_ATTRIBUTES_PER_DEVICE = 32
@@ -64,7 +62,7 @@ class ResourceSliceSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    api_version: Literal["resource.k8s.io/v1"] = API_VERSION
+    api_version: Literal["resource.k8s.io/v1"] = "resource.k8s.io/v1"
     kind: Literal["ResourceSlice"] = "ResourceSlice"
     metadata: ObjectMeta
     spec: ResourceSliceSpec

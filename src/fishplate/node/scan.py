@@ -17,16 +17,19 @@ from fishplate.node.rtnetlink import LinkFacts, dump_link_facts
 from fishplate.node.tree import Tree
 from fishplate.topology.addresses import address_key, device_name
 from fishplate.topology.inventory import Gpu, GpuLink, Inventory, Netdev, Nic, NumaNode, PciFunction
-from fishplate.topology.machine import catalogue_links, recognise
+from fishplate.topology.machine import catalogue_links, catalogue_pairs, recognise
 from fishplate.topology.names import interface_device_name
+from fishplate.topology.pairs import pair_nics
 from fishplate.topology.rails import number_rails
 
 Run = Callable[[list[str]], str | None]
 
 # Drivers that hand a function to user space or a VM: the host no longer runs a network device on it.
 _FOREIGN_DRIVERS = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub"})
-# Interfaces of the cluster's own network; DRANET leaves out the same names.
-_CLUSTER_INTERFACES = frozenset({"cilium_net", "cilium_host", "docker0"})
+# Interfaces of the cluster's own network that look like plain ones.
+_CLUSTER_INTERFACES = frozenset({"cilium_net", "cilium_host", "docker0", "kube-ipvs0", "nodelocaldns"})
+# Interfaces without hardware that can go to a pod. Bridges, bonds and tunnels cannot be moved, or carry the cluster.
+_MOVABLE_KINDS = frozenset({"dummy", "vlan", "macvlan", "ipvlan"})
 
 
 def scan(tree: Tree, *, catalog: Catalog, size: Size | None = None, run: Run | None = None) -> Inventory:
@@ -49,11 +52,11 @@ def scan(tree: Tree, *, catalog: Catalog, size: Size | None = None, run: Run | N
 
 def _name_machine(inventory: Inventory, machine: Size | None, links: tuple[GpuLink, ...]) -> Inventory:
     layout = [place.address for place in machine.layout.nics] if machine and machine.layout else []
-    azure = inventory.host.cloud == "azure"
+    nics = number_rails(inventory.nics, layout=layout, azure=inventory.host.cloud == "azure")
     return msgspec.structs.replace(
         inventory,
         host=msgspec.structs.replace(inventory.host, size=machine.name if machine else ""),
-        nics=number_rails(inventory.nics, layout=layout, azure=azure),
+        nics=pair_nics(nics, inventory.gpus, catalogue_pairs(machine)),
         gpu_links=links,
     )
 
@@ -140,8 +143,10 @@ def _exclusion(function: PciFunction | None, netdevs: list[Netdev], in_use: Mapp
     for one in netdevs:
         if one.name in in_use:
             return f"{one.name} {in_use[one.name]}"
-        if one.name in _CLUSTER_INTERFACES or one.kind == "veth":
+        if one.name in _CLUSTER_INTERFACES:
             return f"{one.name} belongs to the cluster's own network"
+        if one.virtual and one.kind not in _MOVABLE_KINDS:
+            return f"{one.name} ({one.kind}) stays with the node"
     return ""
 
 

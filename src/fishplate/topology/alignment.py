@@ -1,9 +1,9 @@
 """Which NICs line up with which GPU, and whether NCCL would use GPUDirect RDMA between them.
 
 NCCL does not decide by nvidia-smi's words. It has no NODE level: everything inside one NUMA node that needs a host
-bridge is PHB to it, everything across is SYS. Left alone it uses GPUDirect up to PXB, or up to P2C (coherent link to the
-CPU, then PCIe) where it sees such a link; both lie below PHB (src/graph/paths.cc, NCCL 2.30). On Azure, where the PCI
-tree is flat, GPUDirect therefore needs NCCL_NET_GDR_LEVEL=PHB or a topology file even on the right NUMA node.
+bridge is PHB to it, everything across is SYS. Left alone it uses GPUDirect up to PXB, or up to P2C (coherent link to
+the CPU, then PCIe) where it sees such a link; both lie below PHB (src/graph/paths.cc, NCCL 2.30). On Azure, where the
+PCI tree is flat, GPUDirect therefore needs NCCL_NET_GDR_LEVEL=PHB or a topology file even on the right NUMA node.
 """
 
 from typing import Literal
@@ -34,11 +34,12 @@ class GpuDirect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A GPU, the relation of its nearest RDMA NICs, and those NICs."""
+    """A GPU, the relation of its nearest RDMA NICs, those NICs, and which of them belong to this GPU alone."""
 
     gpu: str
     relation: str
     nics: tuple[str, ...]
+    paired: tuple[str, ...]
     gpudirect: GpuDirect | None
 
 
@@ -82,5 +83,8 @@ def align_all(inventory: Inventory) -> tuple[Alignment, ...]:
         relation, near = align(inventory, gpu)
         gpudirect = judge_gpudirect(relation, coherent=has_coherent_link(inventory, gpu))
         labels = tuple(nics[nic.id] for nic in near)
-        alignments.append(Alignment(gpu=gpus[gpu.pci.address], relation=relation, nics=labels, gpudirect=gpudirect))
+        paired = tuple(nics[nic.id] for nic in near if nic.paired_gpu == gpu.pci.address)
+        alignments.append(
+            Alignment(gpu=gpus[gpu.pci.address], relation=relation, nics=labels, paired=paired, gpudirect=gpudirect)
+        )
     return tuple(alignments)

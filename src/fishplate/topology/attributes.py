@@ -13,7 +13,7 @@ A value that is not known is left out: never zero, never -1. Nothing here depend
 from collections.abc import Mapping
 
 from fishplate.k8s.resource import MAX_ATTRIBUTES_PER_DEVICE, MAX_STRING_BYTES, DeviceAttribute
-from fishplate.topology.inventory import Gpu, Netdev, Nic, PciFunction, RdmaDevice
+from fishplate.topology.inventory import Netdev, Nic, PciFunction, RdmaDevice
 
 Value = bool | int | str
 
@@ -38,9 +38,10 @@ _DROP_ORDER = (
 
 
 def device_attributes(
-    nic: Nic, *, node: Mapping[str, Value] | None = None, paired_gpu: Gpu | None = None, publish_uuid: bool = False
+    nic: Nic, *, node: Mapping[str, Value] | None = None, gpu_uuid: str = ""
 ) -> dict[str, DeviceAttribute]:
-    """All attributes of a NIC, sorted by name, within the API's limits. `node` holds what a cloud says of the node."""
+    """All attributes of a NIC, sorted by name, within the API's limits. `node` holds what a cloud says of the node;
+    `gpu_uuid` is the paired GPU's, given only where it shall be published."""
     values: dict[str, Value] = {"dra.net/rdma": nic.is_rdma}
     if nic.pci:
         values |= _pci_values(nic, nic.pci)
@@ -50,10 +51,10 @@ def device_attributes(
         values |= _rdma_values(nic.rdma[0])
     if nic.rail is not None:
         values["dra.net/rail"] = nic.rail
-    if paired_gpu is not None:
-        values["dra.net/pairedGpu"] = paired_gpu.pci.address
-        if publish_uuid and paired_gpu.uuid:
-            values["gpu.nvidia.com/uuid"] = paired_gpu.uuid
+    if nic.paired_gpu:
+        values["dra.net/pairedGpu"] = nic.paired_gpu
+    if gpu_uuid:
+        values["gpu.nvidia.com/uuid"] = gpu_uuid
     values |= node or {}
     return {name: _attribute(values[name]) for name in sorted(_within_limit(values))}
 

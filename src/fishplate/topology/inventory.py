@@ -112,6 +112,7 @@ class Nic(Fact, frozen=True, kw_only=True):
     rdma: tuple[RdmaDevice, ...] = ()
     netdevs: tuple[Netdev, ...] = ()
     rail: int | None = None
+    paired_gpu: str = ""  # PCI address of the one GPU that belongs to this NIC, where exactly one does
     excluded: str = ""  # why it is not offered to pods; empty when it is
 
     @property

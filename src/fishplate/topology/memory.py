@@ -24,6 +24,7 @@ def _complete(now: Nic, before: Nic | None) -> Nic:
         netdevs=now.netdevs or before.netdevs,
         rdma=now.rdma or before.rdma,
         rail=now.rail if now.rail is not None else before.rail,
+        paired_gpu=now.paired_gpu or before.paired_gpu,
     )
 
 

@@ -11,8 +11,7 @@ from fishplate.k8s.resource import (
     ResourceSliceSpec,
 )
 from fishplate.topology.attributes import Value, device_attributes
-from fishplate.topology.inventory import Gpu, Inventory, Nic
-from fishplate.topology.pairs import paired_gpus
+from fishplate.topology.inventory import Inventory
 
 DRIVER = "dra.net"
 
@@ -24,16 +23,17 @@ def publish_slices(
     driver: str = DRIVER,
     generation: int = 1,
     node_attributes: Mapping[str, Value] | None = None,
-    pairs: Mapping[str, str] | None = None,
     publish_uuid: bool = False,
 ) -> tuple[ResourceSlice, ...]:
-    """One pool per node, named after it; split where one slice cannot hold all devices; empty rather than absent.
-
-    `pairs` maps a NIC's PCI address to its GPU's, from the catalogue; without it the PCI tree is asked.
-    """
-    gpus = paired_gpus(inventory, pairs or {})
+    """One pool per node, named after it; split where one slice cannot hold all devices; empty rather than absent."""
+    uuids = {gpu.pci.address: gpu.uuid for gpu in inventory.gpus} if publish_uuid else {}
     devices = [
-        _device(nic, node_attributes, gpus.get(nic.id), publish_uuid) for nic in inventory.nics if is_offered(nic)
+        Device(
+            name=nic.id,
+            attributes=device_attributes(nic, node=node_attributes, gpu_uuid=uuids.get(nic.paired_gpu, "")),
+        )
+        for nic in inventory.nics
+        if not nic.excluded
     ]
     devices.sort(key=lambda device: device.name)
     chunks = [devices[i : i + MAX_DEVICES_PER_SLICE] for i in range(0, len(devices), MAX_DEVICES_PER_SLICE)] or [[]]
@@ -49,15 +49,6 @@ def publish_slices(
         )
         for index, chunk in enumerate(chunks)
     )
-
-
-def is_offered(nic: Nic) -> bool:
-    return not nic.excluded
-
-
-def _device(nic: Nic, node: Mapping[str, Value] | None, gpu: Gpu | None, publish_uuid: bool) -> Device:
-    attributes = device_attributes(nic, node=node, paired_gpu=gpu, publish_uuid=publish_uuid)
-    return Device(name=nic.id, attributes=attributes)
 
 
 def _slice_name(index: int, driver: str, node: str) -> str:
