@@ -57,11 +57,6 @@ class Catalog:
         every = (size for shelf in self._shelves for size in shelf.sizes.values())
         return tuple(sorted(every, key=lambda size: _sort_key(size.name)))
 
-    @functools.cached_property
-    def sources(self) -> Mapping[str, str]:
-        """What the source keys of sizes, layouts and expectations stand for."""
-        return {key: text for shelf in self._shelves for key, text in shelf.document.sources.items()}
-
     def rdma_sizes(self) -> tuple[Size, ...]:
         return tuple(size for size in self.sizes if size.rdma)
 
@@ -72,6 +67,11 @@ class Catalog:
                 if shelf.holds(key):
                     return shelf.sizes[key]
         raise self._unknown(name)
+
+    def sources_of(self, size: Size) -> Mapping[str, str]:
+        """What the source keys of this size, its layout and its expectations stand for."""
+        key = size.name.lower()
+        return next((shelf.document.sources for shelf in self._shelves if shelf.holds(key)), {})
 
     def match_dmi(self, product: str) -> Size | None:
         """The server whose DMI product name this is, if any."""

@@ -5,6 +5,7 @@ run on the built-in files in the tests and on every file a user brings, because 
 make every answer that follows from it quietly wrong.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -79,8 +80,8 @@ def layout_matches_counts(entry: Entry) -> Iterator[Problem]:
 def pairs_are_mutual(entry: Entry) -> Iterator[Problem]:
     if not entry.layout:
         return
-    sides = (entry.layout.gpus, entry.layout.nics)
-    for kind, mine, others in (("gpus", *sides), ("nics", *reversed(sides))):
+    gpus, nics = entry.layout.gpus, entry.layout.nics
+    for kind, mine, others in (("gpus", gpus, nics), ("nics", nics, gpus)):
         by_address = {place.address: place for place in others}
         for index, place in enumerate(mine):
             if place.pair is None:
@@ -115,8 +116,8 @@ def numbers_are_positive(entry: Entry) -> Iterator[Problem]:
         (("nic", "rate_gbps"), entry.nic.rate_gbps if entry.nic else None),
     ]
     for path, number in numbers:
-        if number is not None and number <= 0:
-            yield Problem(path, f"{number:g} must be above 0")
+        if number is not None and not 0 < number < math.inf:
+            yield Problem(path, f"{number:g} must be above 0 and finite")
     for index, vcpus in enumerate(entry.constrained):
         if vcpus <= 0 or (entry.vcpus is not None and vcpus >= entry.vcpus):
             yield Problem(("constrained", index), f"{vcpus} is not below the full size's {entry.vcpus} vCPUs")

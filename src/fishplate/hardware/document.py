@@ -5,6 +5,7 @@ again, field by field and with line numbers, so that a user who made three mista
 is never guessed at: an unknown field is refused, because a typo in `numa` would otherwise be a silent `not known`.
 """
 
+import datetime as dt
 import difflib
 import types
 import typing
@@ -61,8 +62,10 @@ def _parse_yaml(text: str, where: str) -> object:
             where=f"{where}{line}",
             remedy="see docs/catalogue.md for the form of a catalogue file",
         ) from error
-    except yaml.YAMLError as error:
-        raise DocumentError(f"not YAML: {error}", where=where, remedy="save the file as UTF-8 text") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DocumentError(
+            f"not YAML: {error}", where=where, remedy="see docs/catalogue.md for the form of a catalogue file"
+        ) from error
 
 
 def _find_form_problems(expected: object, raw: object, path: tuple[str | int, ...]) -> Iterator[Problem]:
@@ -109,7 +112,7 @@ def _unwrap_optional(expected: object) -> object:
 
 def _quote_hint(expected: object, raw: object) -> str:
     """YAML reads 1021 as a number and 0101 as 65: the one mistake everybody makes with PCI identifiers."""
-    if expected is str and isinstance(raw, int | float):
+    if expected is str and isinstance(raw, int | float | dt.date):
         return 'put it in quotes, as in "0101"'
     return ""
 
