@@ -51,7 +51,7 @@ def _print_host(out: "Console", inventory: Inventory) -> None:
     host = inventory.host
     nodes = len([node for node in inventory.numa_nodes if node.cpus])
     facts = [
-        host.size or " ".join(filter(None, (host.vendor, host.product))),
+        " or ".join(host.sizes[:3]) or " ".join(filter(None, (host.vendor, host.product))),
         host.architecture,
         f"{nodes} NUMA node{'s' if nodes != 1 else ''}" if nodes else "",
         f"RDMA namespaces {host.rdma_netns}" if host.rdma_netns else "",

@@ -6,8 +6,10 @@ from typing import Any, TypeVar
 
 import click
 
+from fishplate.errors import InputError, UnknownNameError
 from fishplate.hardware.catalog import Catalog, Size, load_catalog
 
+_RDMA_LIST = "`fishplate catalog` lists the sizes that are"
 F = TypeVar("F", bound=Callable[..., Any])
 
 catalog_option: Callable[[F], F] = click.option(
@@ -28,12 +30,27 @@ def complete_size(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def find_rdma_size(catalog: Catalog, name: str) -> Size:
     """The size of this name; one without RDMA is bad input here, with the reason."""
-    from fishplate.errors import InputError
-
-    size = catalog.find(name)
+    try:
+        size = catalog.find(name)
+    except UnknownNameError as unknown:
+        _refuse_by_name(name, unknown)
+        raise
     if not size.rdma:
-        why = size.why_not_rdma or "it has no RDMA-capable NIC"
-        raise InputError(
-            f"{size.name} is not RDMA-capable: {why}", remedy="`fishplate catalog` lists the sizes that are"
-        )
+        raise InputError(f"{size.name} is not RDMA-capable: {size.why_not_rdma}", remedy=_RDMA_LIST)
     return size
+
+
+def _refuse_by_name(name: str, unknown: UnknownNameError) -> None:
+    """A name that nobody has in a catalogue may still tell by its letters that it is no RDMA size."""
+    from fishplate.hardware.size_name import parse_size_name
+
+    try:
+        parsed = parse_size_name(name)
+    except UnknownNameError:
+        return
+    if not parsed.rdma_by_name and not parsed.warnings:
+        nearest = f" Nearest: {', '.join(unknown.nearest)}." if unknown.nearest else ""
+        raise InputError(
+            f"{parsed.name} is not RDMA-capable: its name has no r, and the catalogue does not know it",
+            remedy=f"{_RDMA_LIST}.{nearest}",
+        ) from unknown

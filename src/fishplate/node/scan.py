@@ -46,16 +46,21 @@ def scan(tree: Tree, *, catalog: Catalog, size: Size | None = None, run: Run | N
         rdma_cm=rdma.read_rdma_cm(tree),
         problems=tuple(tree.problems),
     )
-    machine = size or recognise(inventory, catalog)
-    return _name_machine(inventory, machine, _gpu_links(tree, inventory, machine, run))
+    fitting = (size,) if size else recognise(inventory, catalog)
+    machine = fitting[0] if fitting else None
+    names = tuple(one.name for one in fitting)
+    return _name_machine(inventory, machine, names, _gpu_links(tree, inventory, machine, run))
 
 
-def _name_machine(inventory: Inventory, machine: Size | None, links: tuple[GpuLink, ...]) -> Inventory:
+def _name_machine(
+    inventory: Inventory, machine: Size | None, names: tuple[str, ...], links: tuple[GpuLink, ...]
+) -> Inventory:
+    """`machine` stands for all of `names`: sizes that only their names tell apart."""
     layout = [place.address for place in machine.layout.nics] if machine and machine.layout else []
     nics = number_rails(inventory.nics, layout=layout, azure=inventory.host.cloud == "azure")
     return msgspec.structs.replace(
         inventory,
-        host=msgspec.structs.replace(inventory.host, size=machine.name if machine else ""),
+        host=msgspec.structs.replace(inventory.host, sizes=names),
         nics=pair_nics(nics, inventory.gpus, catalogue_pairs(machine)),
         gpu_links=links,
     )

@@ -171,7 +171,7 @@ class Host(Fact, frozen=True, kw_only=True):
     vendor: str = ""
     product: str = ""
     cloud: str = ""  # "azure" where the firmware says so
-    size: str = ""  # the catalogue's name for this machine, where recognised
+    sizes: tuple[str, ...] = ()  # the catalogue's names for this machine; several where only the name differs
     rdma_netns: Literal["shared", "exclusive", ""] = ""
 
 

@@ -7,15 +7,17 @@ from fishplate.topology.inventory import GpuLink, Inventory
 from fishplate.topology.relations import relate_functions
 
 
-def recognise(inventory: Inventory, catalog: Catalog) -> Size | None:
-    """The one machine that fits what was found; None when none does, or several do."""
+def recognise(inventory: Inventory, catalog: Catalog) -> tuple[Size, ...]:
+    """The machines that fit what was found. Several only if they are built alike, as ND128isr and ND128isrG5 are;
+    none if nothing fits, or if what fits is built in different ways."""
     named = catalog.match_dmi(inventory.host.product) if inventory.host.product else None
     if named is not None:
-        return named
+        return (named,)
     if inventory.host.cloud != "azure":
-        return None
-    fitting = [size for size in catalog.rdma_sizes() if size.provider == "azure" and _fits(inventory, size)]
-    return fitting[0] if len(fitting) == 1 else None
+        return ()
+    fitting = tuple(size for size in catalog.rdma_sizes() if size.provider == "azure" and _fits(inventory, size))
+    alike = all((size.layout, size.gpu) == (fitting[0].layout, fitting[0].gpu) for size in fitting)
+    return fitting if alike else ()
 
 
 def _fits(inventory: Inventory, size: Size) -> bool:
