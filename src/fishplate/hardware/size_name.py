@@ -30,14 +30,14 @@ _NAME = re.compile(
         (?P<tokens>(?:_(?!v\d+(?:_promo)?$|promo$)[a-z0-9]+)*)
         (?:_v(?P<version>\d+))?
         (?P<promo>_promo)?""",
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _ACCELERATOR = re.compile(r"[A-Z]+\d+[A-Z0-9]*")
 # A constrained count after an underscore, and a version without one: both are in Microsoft's own tables.
 _REPAIRS = (
-    (re.compile(r"(?<=\d)_(\d+)(?=[a-z])", re.IGNORECASE), r"-\1"),
-    (re.compile(r"(?<=[a-z])v(\d+)$", re.IGNORECASE), r"_v\1"),
-    (re.compile(r"(?<=[a-z0-9])[- ]+(?=[a-z])", re.IGNORECASE), "_"),
+    (re.compile(r"(?<=\d)_(\d+)(?=[a-z])", re.IGNORECASE | re.ASCII), r"-\1"),
+    (re.compile(r"(?<=[a-z])v(\d+)$", re.IGNORECASE | re.ASCII), r"_v\1"),
+    (re.compile(r"(?<=[a-z0-9])[- ]+(?=[a-z])", re.IGNORECASE | re.ASCII), "_"),
 )
 
 

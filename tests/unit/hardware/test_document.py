@@ -1,10 +1,15 @@
+import contextlib
+import json
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fishplate.errors import DocumentError
 from fishplate.hardware.catalog import load_catalog
+from fishplate.hardware.document import parse_document
 
 DOCS = Path(__file__).parents[3] / "docs" / "catalogue.md"
 
@@ -172,3 +177,21 @@ def test_a_missing_file_and_a_binary_file_are_errors_of_the_user(tmp_path: Path)
         with pytest.raises(DocumentError) as caught:
             load_catalog([path])
         assert str(path) in str(caught.value)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["sources", "sizes", "name", "gpu", "layout", "nics", "x"]), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.one_of(st.text(max_size=40), JUNK.map(json.dumps), JUNK.map(lambda junk: json.dumps({"sizes": [junk]}))))
+def test_any_text_is_a_document_or_an_error_we_can_name(text: str) -> None:
+    with contextlib.suppress(DocumentError):
+        parse_document(text, "any.yaml")

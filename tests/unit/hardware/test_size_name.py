@@ -1,4 +1,8 @@
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fishplate.errors import UnknownNameError
 from fishplate.hardware.size_name import load_grammar, parse_size_name
@@ -154,3 +158,36 @@ def test_old_series_number_their_sizes() -> None:
 
 def test_every_feature_letter_is_one_small_letter() -> None:
     assert all(len(letter) == 1 and letter.islower() for letter in load_grammar().features)
+
+
+PIECES = [
+    "Standard_",
+    "nd",
+    "HB",
+    "96",
+    "-24",
+    "isr",
+    "rs",
+    "G5",
+    "_",
+    "_NDR",
+    "_H100",
+    "_gb300",
+    "_1",
+    "_v5",
+    "v5",
+    "_promo",
+    " ",
+]
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES), max_size=8).map("".join)))
+def test_any_text_is_read_or_refused_and_a_canonical_name_reads_as_itself(text: str) -> None:
+    with contextlib.suppress(UnknownNameError):
+        parsed = parse_size_name(text)
+        again = parse_size_name(parsed.name)
+        assert again.name == parsed.name
+        assert again.features == parsed.features
+        # No r of the text is lost: it is a feature, or stands in a part that may hold one.
+        behind = parsed.name.partition("_")[2]
+        assert behind.lower().count("r") == text.strip().lower().removeprefix("standard_").count("r")
