@@ -92,7 +92,7 @@ def _find_struct_problems(struct: type[msgspec.Struct], raw: object, path: tuple
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     for key in raw:
         if key not in fields:
-            near = difflib.get_close_matches(str(key), list(fields), n=1)
+            near = [name for name in fields if name.startswith(str(key))] or difflib.get_close_matches(str(key), fields)
             remedy = f"did you mean {near[0]}?" if near else f"known fields: {', '.join(sorted(fields))}"
             yield Problem((*path, str(key)), f"unknown field {key!r}", remedy)
     for name, field in fields.items():

@@ -199,11 +199,15 @@ def _spell_token(token: str) -> str:
 
 
 def _hides_features(token: str) -> bool:
-    """Whether feature letters, and an r among them, may be lost in this token: HB368_336rsv5, HB120_rs_v3."""
+    """Whether feature letters may be lost in this token: HB368_336rsv5, HB120_rs_v3, HB120_rsv3, ND96_H100isr_v5."""
     grammar = load_grammar()
     if token in grammar.tokens or token in grammar.fabrics or token in grammar.accelerators:
         return False
-    return bool(re.match(r"\d+[A-Z]", token)) or all(letter.lower() in grammar.features for letter in token)
+    if re.match(r"\d+[A-Z]", token):
+        return True
+    rest = max((token.removeprefix(known) for known in grammar.accelerators), key=lambda rest: len(token) - len(rest))
+    letters = re.sub(r"V\d+$", "", rest).lower()
+    return bool(letters) and letters.isalpha() and all(letter in grammar.features for letter in letters)
 
 
 def _token_kind(token: str) -> str:

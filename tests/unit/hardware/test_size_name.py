@@ -126,6 +126,8 @@ def test_a_plain_typo_is_repaired_with_a_warning_and_keeps_its_r(typo: str, mean
         "Standard_",
         "Standard_HB120_rs_v3",
         "Standard_HB120-96-rs_v3",
+        "Standard_HB120_rsv3",
+        "Standard_ND96_H100isr_v5",
         "ND96isrH100v5",
         "Standard_ND96isr_H100_A100_v5",
         "Standard__ND96isr_v5",
@@ -143,6 +145,12 @@ def test_unknown_parts_are_kept_and_warned_about() -> None:
     assert parsed.rdma_by_name
     assert parsed.accelerator == "X900"
     assert {"unknown feature 'k'", "unknown accelerator X900"} <= set(parsed.warnings)
+
+
+@pytest.mark.parametrize("accelerator", ["R100", "VR200", "MI355X", "H300"])
+def test_an_accelerator_not_yet_known_is_read_as_one(accelerator: str) -> None:
+    parsed = parse_size_name(f"Standard_ND96isr_{accelerator}_v7")
+    assert (parsed.accelerator, parsed.rdma_by_name) == (accelerator, True)
 
 
 def test_a_constrained_count_must_be_below_the_full_one() -> None:
