@@ -16,7 +16,7 @@ def assert_clean(answer: CompletedProcess[str]) -> None:
     assert "Traceback" not in answer.stderr + answer.stdout
 
 
-def test_unknown_size_names_the_nearest(fishplate: Program):
+def test_unknown_size_names_the_nearest(fishplate: Program) -> None:
     answer = fishplate("inspect", "--size", "Standard_ND128isr_GB30_v6")
     assert answer.returncode == 2
     assert "Standard_ND128isr_GB300_v6" in answer.stderr
@@ -24,53 +24,53 @@ def test_unknown_size_names_the_nearest(fishplate: Program):
 
 
 @pytest.mark.parametrize("size", ["Standard_ND96is_H100_v5", "Standard_D4s_v5"])
-def test_size_without_rdma_is_refused_with_the_reason(fishplate: Program, size: str):
+def test_size_without_rdma_is_refused_with_the_reason(fishplate: Program, size: str) -> None:
     answer = fishplate("inspect", "--size", size)
     assert answer.returncode == 2
     assert f"{size} is not RDMA-capable" in answer.stderr
     assert_clean(answer)
 
 
-def test_size_without_a_known_layout_says_so(fishplate: Program):
+def test_size_without_a_known_layout_says_so(fishplate: Program) -> None:
     answer = fishplate("inspect", "--size", "Standard_H16r")
     assert answer.returncode == 2
     assert "not known" in answer.stderr
     assert_clean(answer)
 
 
-def test_root_and_size_exclude_each_other(fishplate: Program):
+def test_root_and_size_exclude_each_other(fishplate: Program) -> None:
     answer = fishplate("inspect", "--root", "/", "--size", "Standard_HB120rs_v3")
     assert answer.returncode == 2
     assert "exclude each other" in answer.stderr
 
 
-def test_root_that_does_not_exist(fishplate: Program, tmp_path: Path):
+def test_root_that_does_not_exist(fishplate: Program, tmp_path: Path) -> None:
     answer = fishplate("inspect", "--root", str(tmp_path / "nowhere"))
     assert (answer.returncode, "no such directory" in answer.stderr) == (2, True)
     assert_clean(answer)
 
 
-def test_root_that_is_a_file(fishplate: Program, tmp_path: Path):
+def test_root_that_is_a_file(fishplate: Program, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     answer = fishplate("inspect", "--root", str(tmp_path / "file"))
     assert (answer.returncode, "not a directory" in answer.stderr) == (2, True)
 
 
-def test_empty_root(fishplate: Program, tmp_path: Path):
+def test_empty_root(fishplate: Program, tmp_path: Path) -> None:
     answer = fishplate("inspect", "--root", str(tmp_path))
     assert answer.returncode == 2
     assert "holds neither sys/ nor proc/" in answer.stderr
     assert_clean(answer)
 
 
-def test_root_without_a_pci_bus_is_a_partial_inventory(fishplate: Program, tmp_path: Path):
+def test_root_without_a_pci_bus_is_a_partial_inventory(fishplate: Program, tmp_path: Path) -> None:
     (tmp_path / "sys/class/net").mkdir(parents=True)
     answer = fishplate("inspect", "--root", str(tmp_path), "-o", "json")
     assert answer.returncode == 0
     assert [problem["id"] for problem in json.loads(answer.stdout)["problems"]] == ["discovery.no-pci"]
 
 
-def test_binary_garbage_everywhere_is_a_partial_inventory(fishplate: Program, make_host: Host):
+def test_binary_garbage_everywhere_is_a_partial_inventory(fishplate: Program, make_host: Host) -> None:
     root = make_host()
     for path in root.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -82,7 +82,7 @@ def test_binary_garbage_everywhere_is_a_partial_inventory(fishplate: Program, ma
         assert "\x1b" not in answer.stdout
 
 
-def test_loops_of_links_end(fishplate: Program, make_host: Host):
+def test_loops_of_links_end(fishplate: Program, make_host: Host) -> None:
     root = make_host()
     devices = root / "sys/bus/pci/devices"
     (devices / "0101:00:00.0").unlink()
@@ -96,7 +96,7 @@ def test_loops_of_links_end(fishplate: Program, make_host: Host):
     assert {"0103:00:00.0", "0104:00:00.0"} <= {nic["pci"]["address"] for nic in document["nics"]}
 
 
-def test_links_that_double_at_every_level_end(fishplate: Program, make_host: Host):
+def test_links_that_double_at_every_level_end(fishplate: Program, make_host: Host) -> None:
     root = make_host()
     nest = root / "sys/bus/pci/nest"
     nest.mkdir()
@@ -108,7 +108,7 @@ def test_links_that_double_at_every_level_end(fishplate: Program, make_host: Hos
     assert fishplate("inspect", "--root", str(root), timeout=20).returncode == 0
 
 
-def test_pipes_are_not_waited_for(fishplate: Program, make_host: Host):
+def test_pipes_are_not_waited_for(fishplate: Program, make_host: Host) -> None:
     root = make_host()
     victim = root / "sys/bus/pci/devices/0101:00:00.0/vendor"
     victim.unlink()
@@ -118,7 +118,7 @@ def test_pipes_are_not_waited_for(fishplate: Program, make_host: Host):
     assert "discovery.not-a-file" in {problem["id"] for problem in json.loads(answer.stdout)["problems"]}
 
 
-def test_unreadable_directories_are_named(fishplate: Program, make_host: Host):
+def test_unreadable_directories_are_named(fishplate: Program, make_host: Host) -> None:
     """root may read everything, so a directory stands where a file should: it cannot be read by anybody."""
     root = make_host()
     victim = root / "sys/bus/pci/devices/0102:00:00.0/numa_node"
@@ -130,7 +130,7 @@ def test_unreadable_directories_are_named(fishplate: Program, make_host: Host):
     assert any(problem["place"].endswith("0102:00:00.0/numa_node") for problem in document["problems"])
 
 
-def test_links_never_lead_out_of_the_root(fishplate: Program, make_host: Host, tmp_path: Path):
+def test_links_never_lead_out_of_the_root(fishplate: Program, make_host: Host, tmp_path: Path) -> None:
     root = make_host()
     outside = tmp_path / "outside"
     outside.write_text("secret-of-another-host")
@@ -142,13 +142,13 @@ def test_links_never_lead_out_of_the_root(fishplate: Program, make_host: Host, t
     assert "secret-of-another-host" not in answer.stdout
 
 
-def test_misspelt_command_gets_a_hint(fishplate: Program):
+def test_misspelt_command_gets_a_hint(fishplate: Program) -> None:
     answer = fishplate("inspct")
     assert answer.returncode == 2
     assert "Did you mean inspect?" in answer.stderr
 
 
-def test_catalogue_file_with_mistakes_shows_them_all(fishplate: Program, tmp_path: Path):
+def test_catalogue_file_with_mistakes_shows_them_all(fishplate: Program, tmp_path: Path) -> None:
     file = tmp_path / "servers.yaml"
     file.write_text("sources: {}\nsizes:\n- name: my-server\n  provider: bare-metal\n  rdmaa: true\n")
     answer = fishplate("catalog", "--catalog", str(file))
@@ -159,14 +159,14 @@ def test_catalogue_file_with_mistakes_shows_them_all(fishplate: Program, tmp_pat
     assert "architecture" in answer.stderr
 
 
-def test_missing_catalogue_file_is_named(fishplate: Program, tmp_path: Path):
+def test_missing_catalogue_file_is_named(fishplate: Program, tmp_path: Path) -> None:
     answer = fishplate("catalog", "--catalog", str(tmp_path / "none.yaml"))
     assert answer.returncode == 2
     assert "none.yaml" in answer.stderr
     assert_clean(answer)
 
 
-def test_reader_that_goes_away_is_no_error(make_host: Host):
+def test_reader_that_goes_away_is_no_error(make_host: Host) -> None:
     import subprocess
     import sys
 

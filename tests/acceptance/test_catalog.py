@@ -67,7 +67,7 @@ def parse(fishplate: Program, name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_size_names_are_taken_apart(fishplate: Program, name: str):
+def test_size_names_are_taken_apart(fishplate: Program, name: str) -> None:
     document = parse(fishplate, name)
     family, sub_family, vcpus, constrained, features, accelerator, fabric, version, rdma = NAMES[name]
     assert document["name"] == name
@@ -90,11 +90,11 @@ def test_size_names_are_taken_apart(fishplate: Program, name: str):
         ("standard_nd128isr_ndr_gb200_v6", "Standard_ND128isr_NDR_GB200_v6"),
     ],
 )
-def test_spelling_does_not_matter(fishplate: Program, written: str, meant: str):
+def test_spelling_does_not_matter(fishplate: Program, written: str, meant: str) -> None:
     assert parse(fishplate, written)["name"] == meant
 
 
-def test_misprinted_name_is_never_silently_without_rdma(fishplate: Program):
+def test_misprinted_name_is_never_silently_without_rdma(fishplate: Program) -> None:
     answer = fishplate("catalog", "--parse", "Standard_HB368_336rsv5", "-o", "json")
     if answer.returncode == 0:
         document = json.loads(answer.stdout)
@@ -104,26 +104,26 @@ def test_misprinted_name_is_never_silently_without_rdma(fishplate: Program):
         assert answer.returncode == 2
 
 
-def test_what_is_no_size_name_is_refused(fishplate: Program):
+def test_what_is_no_size_name_is_refused(fishplate: Program) -> None:
     answer = fishplate("catalog", "--parse", "Standard_!!", "-o", "json")
     assert answer.returncode == 2
     assert "Traceback" not in answer.stderr
 
 
-def test_catalogue_lists_every_rdma_series(fishplate: Program):
+def test_catalogue_lists_every_rdma_series(fishplate: Program) -> None:
     answer = fishplate("catalog", "-o", "json")
     names = {size["name"] for size in json.loads(answer.stdout)["sizes"]}
     rdma = {name for name, expected in NAMES.items() if expected[-1]}
     assert rdma <= names
 
 
-def test_one_size_tells_where_its_facts_come_from(fishplate: Program):
+def test_one_size_tells_where_its_facts_come_from(fishplate: Program) -> None:
     answer = fishplate("catalog", "Standard_ND96isr_H100_v5")
     assert answer.returncode == 0
     assert "azhpc-images" in answer.stdout
     assert "AKSInfinibandSupport must be registered" in answer.stdout
 
 
-def test_gb300_wants_the_feature_unregistered(fishplate: Program):
+def test_gb300_wants_the_feature_unregistered(fishplate: Program) -> None:
     document = json.loads(fishplate("catalog", "Standard_ND128isr_GB300_v6", "-o", "json").stdout)
     assert document["aks"]["infiniband_feature"] == "unregistered"

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.timeout(600)
-def test_make_demo_runs_on_a_clean_clone(tmp_path: Path):
+def test_make_demo_runs_on_a_clean_clone(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True, timeout=60)
     # Nothing of this environment may help: no virtual environment on the path, no Python settings.
@@ -28,14 +28,14 @@ def test_make_demo_runs_on_a_clean_clone(tmp_path: Path):
     assert (clone / ".venv/bin/kubectl-fishplate").exists()
 
 
-def test_kubectl_finds_the_plugin():
+def test_kubectl_finds_the_plugin() -> None:
     plugin = shutil.which("kubectl-fishplate", path=str(ROOT / ".venv/bin"))
     assert plugin is not None
     answer = subprocess.run([plugin, "--version"], capture_output=True, text=True, timeout=30, check=True)
     assert answer.stdout.startswith("fishplate")
 
 
-def test_every_command_explains_itself():
+def test_every_command_explains_itself() -> None:
     program = str(ROOT / ".venv/bin/fishplate")
     overview = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=30, check=True).stdout
     commands = [line.split()[0] for line in overview.split("Commands:")[1].splitlines() if line.startswith("  ")]

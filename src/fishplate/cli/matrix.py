@@ -49,7 +49,7 @@ def print_inventory(inventory: Inventory) -> None:
 
 def _print_host(out: "Console", inventory: Inventory) -> None:
     host = inventory.host
-    nodes = len([node for node in inventory.numa_nodes if node.cpus])
+    nodes = len([node for node in inventory.numa_nodes if node.cpu_count])
     facts = [
         " or ".join(host.sizes[:3]) or " ".join(filter(None, (host.vendor, host.product))),
         host.architecture,
@@ -77,7 +77,8 @@ def _gpu_table(inventory: Inventory) -> Table:
     table = _table("GPU", "PCI address", "NUMA", "PCIe root", "Model", "Driver")
     for (_, label), gpu in zip(gpu_labels(inventory).items(), inventory.gpus, strict=True):
         driver = " ".join(filter(None, (gpu.pci.driver, gpu.driver_version)))
-        table.add_row(label, gpu.pci.address, _numa(gpu.pci), gpu.pci.root or "?", gpu.model, driver or "none")
+        cells = (label, gpu.pci.address, _numa(gpu.pci), gpu.pci.root or "?", gpu.model, driver or "none")
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -89,14 +90,14 @@ def _nic_table(inventory: Inventory) -> Table:
     filled = [column for column in range(len(names)) if any(row[column] for row in rows)]
     table = _table(*(names[column] for column in filled))
     for row in rows:
-        table.add_row(*(row[column] for column in filled))
+        table.add_row(*(row[column] for column in filled))  # as Text: a name in brackets is no markup
     return table
 
 
-def _nic_row(label: str, nic: Nic, pair: str) -> list[str | Text]:
+def _nic_row(label: str, nic: Nic, pair: str) -> list[Text]:
     port = nic.rdma[0].ports[0] if nic.rdma and nic.rdma[0].ports else None
     state = port.state if port else ""
-    return [
+    cells: list[str | Text] = [
         label,
         nic.pci.address if nic.pci else "-",
         _numa(nic.pci),
@@ -110,6 +111,7 @@ def _nic_row(label: str, nic: Nic, pair: str) -> list[str | Text]:
         ",".join(netdev.name for netdev in nic.netdevs),
         f"not offered: {nic.excluded}" if nic.excluded else "",
     ]
+    return [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
 
 
 def _matrix(inventory: Inventory) -> Table:

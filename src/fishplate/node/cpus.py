@@ -36,12 +36,13 @@ def _read_node(tree: Tree, number: int) -> NumaNode:
     path = f"{_NODES}/node{number}"
     cpus = tree.text(f"{path}/cpulist") or ""
     try:
-        parse_cpu_list(cpus)
+        count = len(parse_cpu_list(cpus))
     except ValueError:
         tree.garbled(f"{path}/cpulist", cpus, "a list of CPUs")
-        cpus = ""
+        cpus, count = "", 0
     distances = tree.value(f"{path}/distance", lambda text: tuple(int(part) for part in text.split()), "distances")
-    return NumaNode(id=number, cpus=cpus, memory_bytes=_memory(tree, path), distances=distances or ())
+    memory = _memory(tree, path)
+    return NumaNode(id=number, cpus=cpus, cpu_count=count, memory_bytes=memory, distances=distances or ())
 
 
 def _memory(tree: Tree, path: str) -> int | None:

@@ -8,6 +8,7 @@ never a hang. A file that is not there is no problem: most attributes of sysfs a
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,8 @@ _MAX_LINKS = 40  # the kernel's own limit
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV})
 
 
+# What a terminal could take for a command. The kernel writes none of these; a captured tree may.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 T = TypeVar("T")
 
 _WANTED = "give the directory that holds sys/, proc/ and dev/ of the host"
@@ -124,7 +127,14 @@ class Tree:
             return []
         if len(names) > MAX_ENTRIES:
             self.report("too-many", path, f"{len(names)} entries; only the first {MAX_ENTRIES} were looked at")
-        return sorted(names)[:MAX_ENTRIES]
+        return sorted(filter(self._is_name, names))[:MAX_ENTRIES]
+
+    def _is_name(self, name: str) -> bool:
+        """Names of bytes that are no text, or hold control characters, cannot be printed nor written as JSON."""
+        if not name.isprintable():
+            self.report("garbled", ascii(name), "a name that cannot be printed; left out")
+            return False
+        return True
 
     def is_dir(self, path: str) -> bool:
         real = self.resolve(path)
@@ -171,7 +181,7 @@ class Tree:
             return None
         finally:
             os.close(handle)
-        return data.decode("utf-8", "replace").strip("\0 \t\r\n")
+        return _CONTROL.sub("\ufffd", data.decode("utf-8", "replace").strip("\0 \t\r\n"))
 
     def _unreadable(self, path: str, error: OSError) -> None:
         reason = error.strerror or str(error)

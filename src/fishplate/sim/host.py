@@ -4,6 +4,7 @@ Only what the layout says is taken as true; the rest (GUIDs, LIDs, keys, firmwar
 host number, so that two synthetic hosts differ exactly as two real ones do.
 """
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def write_host(root: Path, size: Size, *, number: int = 0, variations: Variation
 
 def synthesise(size: Size, catalog: Catalog, *, number: int = 0, variations: Variations = TEXTBOOK) -> Inventory:
     """The inventory of a synthetic host: its tree is written and then read by the same readers as a real one."""
-    with tempfile.TemporaryDirectory(prefix="fishplate-host-") as directory:
+    # A few hundred small files: in memory they take a tenth of the time.
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="fishplate-host-", dir=memory) as directory:
         write_host(Path(directory), size, number=number, variations=variations)
         return scan(Tree(directory), catalog=catalog, size=size)
 

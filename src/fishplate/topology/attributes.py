@@ -19,21 +19,20 @@ Value = bool | int | str
 
 # What goes first when a device has more attributes than the API takes. Standard names never go.
 _DROP_ORDER = (
-    "gpu.nvidia.com/uuid",
     "dra.net/alias",
-    "dra.net/boardId",
     "dra.net/firmware",
     "dra.net/lid",
     "dra.net/nodeGuid",
     "dra.net/virtual",
     "dra.net/encapsulation",
-    "gpu.amd.com/numaNode",
     "dra.net/pkey",
     "dra.net/portGuid",
     "dra.net/ipv6",
     "dra.net/ipv4",
     "dra.net/mac",
     "dra.net/pciSubsystem",
+    "gpu.nvidia.com/uuid",
+    "gpu.amd.com/numaNode",
 )
 
 

@@ -159,7 +159,8 @@ class GpuLink(Fact, frozen=True, kw_only=True):
 
 class NumaNode(Fact, frozen=True, kw_only=True):
     id: int
-    cpus: str = ""
+    cpus: str = ""  # as the kernel lists them: 0-47,96-143
+    cpu_count: int = 0
     memory_bytes: int | None = None
     distances: tuple[int, ...] = ()
 

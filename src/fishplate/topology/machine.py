@@ -28,9 +28,13 @@ def _fits(inventory: Inventory, size: Size) -> bool:
     wanted = {(place.address, size.gpu.pci_device) for place in size.layout.gpus} if size.gpu else set()
     nics = {nic.pci.address for nic in inventory.rdma_nics if nic.pci and nic.link_layer == "InfiniBand"}
     places = {place.address for place in size.layout.nics}
-    # Grace shows GPU memory as NUMA nodes of its own; only those with CPUs count here.
-    cpu_nodes = [node for node in inventory.numa_nodes if node.cpus]
-    return gpus == wanted and bool(nics) and nics <= places and len(cpu_nodes) == size.numa_nodes
+    return gpus == wanted and bool(nics) and nics <= places and _has_cpus_of(inventory, size)
+
+
+def _has_cpus_of(inventory: Inventory, size: Size) -> bool:
+    """Constrained sizes differ in nothing but their CPUs. Grace shows GPU memory as NUMA nodes; those do not count."""
+    nodes = [node for node in inventory.numa_nodes if node.cpu_count]
+    return len(nodes) == size.numa_nodes and sum(node.cpu_count for node in nodes) == size.vcpus
 
 
 def catalogue_links(inventory: Inventory, size: Size | None) -> tuple[GpuLink, ...]:
