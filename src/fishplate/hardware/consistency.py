@@ -9,19 +9,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from fishplate.documents import Problem
 from fishplate.hardware.size import Entry, Place
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _HEX = re.compile(r"[0-9a-f]{4}")
-
-
-class Problem(NamedTuple):
-    path: tuple[str | int, ...]
-    what: str
-    remedy: str = ""
 
 
 def _places(entry: Entry) -> Iterator[tuple[tuple[str | int, ...], Place]]:
