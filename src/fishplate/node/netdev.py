@@ -55,6 +55,8 @@ def _read_netdev(tree: Tree, name: str, real: str, facts: LinkFacts, default_rou
         virtual=virtual,
         default_route=default_route,
         addresses=facts.addresses,
+        tc_filters=facts.tc_filters,
+        tcx_programs=facts.tcx_programs,
     )
     address = next((part for part in reversed(real.split("/")) if is_address(part)), "")
     return Found(netdev=netdev, address=address)

@@ -11,10 +11,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from fishplate.node.bpf import tcx_program_names
+
 _HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, port
 _ATTRIBUTE = struct.Struct("=HH")  # length, type
 _LINK_HEADER = struct.Struct("=BxHiII")  # family, ARP type, index, flags, change
 _ADDRESS_HEADER = struct.Struct("=BBBBI")  # family, prefix length, flags, scope, index
+_TC_HEADER = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _NLM_F_REQUEST_DUMP = 0x0001 | 0x0300
@@ -22,15 +25,21 @@ _NLM_F_DUMP_INTR = 0x0010
 _RTM_NEWLINK, _RTM_GETLINK, _RTM_NEWADDR, _RTM_GETADDR = 16, 18, 20, 22
 _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_INFO_KIND = 3, 18, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_RTM_NEWTFILTER, _RTM_GETTFILTER = 44, 46
+_TCA_KIND, _TCA_OPTIONS, _TCA_BPF_NAME = 1, 2, 7
+_CLSACT_INGRESS, _CLSACT_EGRESS = 0xFFFFFFF2, 0xFFFFFFF3
 _SCOPE_UNIVERSE = 0
 _RETRIES = 5  # a dump that links changed under is started again, as `ip` does
 
 
 class LinkFacts(msgspec.Struct, frozen=True):
-    """Kind as `ip -d link` prints it ("" for a plain device), and global addresses with their prefix."""
+    """Kind as `ip -d link` prints it ("" for a plain device), global addresses with their prefix, names of BPF filters
+    (clsact) and of TCX programs."""
 
     kind: str = ""
     addresses: tuple[str, ...] = ()
+    tc_filters: tuple[str, ...] = ()
+    tcx_programs: tuple[str, ...] = ()
 
 
 def parse_messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -79,6 +88,14 @@ def parse_address(body: bytes) -> tuple[int, str] | None:
     return index, f"{ipaddress.ip_address(raw)}/{prefix}"
 
 
+def parse_filter(body: bytes) -> str:
+    """The name of a BPF filter in an RTM_NEWTFILTER body, "" for any other."""
+    attributes = parse_attributes(body[_TC_HEADER.size :])
+    if _text(attributes.get(_TCA_KIND, b"")) != "bpf":
+        return ""
+    return _text(parse_attributes(attributes.get(_TCA_OPTIONS, b"")).get(_TCA_BPF_NAME, b""))
+
+
 def dump_link_facts() -> dict[str, LinkFacts]:
     """Facts of every interface of this network namespace, by name. Empty where netlink is not to be had."""
     try:
@@ -87,25 +104,39 @@ def dump_link_facts() -> dict[str, LinkFacts]:
             route.bind((0, 0))
             links = [link for body in _dump(route, _RTM_GETLINK, _RTM_NEWLINK) if (link := parse_link(body))]
             addresses = [pair for body in _dump(route, _RTM_GETADDR, _RTM_NEWADDR) if (pair := parse_address(body))]
+            return {
+                name: LinkFacts(
+                    kind=kind,
+                    addresses=tuple(sorted(cidr for owner, cidr in addresses if owner == index)),
+                    tc_filters=_dump_filters(route, index),
+                    tcx_programs=tcx_program_names(index),
+                )
+                for index, name, kind in links
+            }
     except OSError:
         return {}
-    return {
-        name: LinkFacts(kind=kind, addresses=tuple(sorted(cidr for owner, cidr in addresses if owner == index)))
-        for index, name, kind in links
-    }
 
 
-def _dump(route: socket.socket, request: int, answer: int) -> list[bytes]:
+def _dump_filters(route: socket.socket, index: int) -> tuple[str, ...]:
+    names: set[str] = set()
+    for parent in (_CLSACT_INGRESS, _CLSACT_EGRESS):
+        header = _TC_HEADER.pack(0, index, 0, parent, 0)
+        names.update(parse_filter(body) for body in _dump(route, _RTM_GETTFILTER, _RTM_NEWTFILTER, header))
+    return tuple(sorted(filter(None, names)))
+
+
+def _dump(route: socket.socket, request: int, answer: int, header: bytes = bytes(_LINK_HEADER.size)) -> list[bytes]:
     for sequence in range(1, _RETRIES + 1):
-        bodies, interrupted = _dump_once(route, request, answer, sequence)
+        bodies, interrupted = _dump_once(route, request, answer, header, sequence)
         if not interrupted:
             break
     return bodies
 
 
-def _dump_once(route: socket.socket, request: int, answer: int, sequence: int) -> tuple[list[bytes], bool]:
-    body = bytes(_LINK_HEADER.size)
-    route.send(_HEADER.pack(_HEADER.size + len(body), request, _NLM_F_REQUEST_DUMP, sequence, 0) + body)
+def _dump_once(
+    route: socket.socket, request: int, answer: int, header: bytes, sequence: int
+) -> tuple[list[bytes], bool]:
+    route.send(_HEADER.pack(_HEADER.size + len(header), request, _NLM_F_REQUEST_DUMP, sequence, 0) + header)
     bodies: list[bytes] = []
     interrupted = False
     while True:

@@ -27,6 +27,8 @@ _DROP_ORDER = (
     "dra.net/encapsulation",
     "dra.net/pkey",
     "dra.net/portGuid",
+    "dra.net/tcFilterNames",
+    "dra.net/tcxProgramNames",
     "dra.net/ipv6",
     "dra.net/ipv4",
     "dra.net/mac",
@@ -90,7 +92,11 @@ def _netdev_values(netdev: Netdev) -> dict[str, Value]:
         "dra.net/state": netdev.state,
         "dra.net/type": netdev.kind,
         "dra.net/virtual": netdev.virtual,
+        "dra.net/ebpf": bool(netdev.tc_filters or netdev.tcx_programs),
     }
+    for name, programs in (("tcFilterNames", netdev.tc_filters), ("tcxProgramNames", netdev.tcx_programs)):
+        if joined := join_whole(sorted(programs)):
+            values[f"dra.net/{name}"] = joined
     if netdev.mtu is not None:
         values["dra.net/mtu"] = netdev.mtu
     for family, separator in (("ipv4", "."), ("ipv6", ":")):

@@ -78,7 +78,10 @@ class Netdev(Fact, frozen=True, kw_only=True):
     lowers: tuple[str, ...] = ()
     virtual: bool = False
     default_route: bool = False
-    addresses: tuple[str, ...] = ()  # CIDRs, only where netlink could be asked
+    # Only where the kernel could be asked, on a live host:
+    addresses: tuple[str, ...] = ()  # CIDRs
+    tc_filters: tuple[str, ...] = ()
+    tcx_programs: tuple[str, ...] = ()
 
 
 class PciFunction(Fact, frozen=True, kw_only=True):
