@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from fishplate.hardware.catalog import Catalog, load_catalog
 from fishplate.node.scan import scan
@@ -20,7 +20,13 @@ Host = Callable[..., Path]
 Scan = Callable[[Path], Inventory]
 
 # Examples share the machine with whatever else runs on it: how long one takes says nothing about the code.
-settings.register_profile("fishplate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Shrinking a failure can take minutes; the example that failed is printed as it is.
+settings.register_profile(
+    "fishplate",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 settings.load_profile("fishplate")
 
 

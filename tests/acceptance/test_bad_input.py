@@ -76,7 +76,7 @@ def test_binary_garbage_everywhere_is_a_partial_inventory(fishplate: Program, ma
         if path.is_file() and not path.is_symlink():
             path.write_bytes(b"\xff\x00\xfe garbage \x1b[31m" * 3)
     for output in ("table", "json", "yaml", "slice"):
-        answer = fishplate("inspect", "--root", str(root), "-o", output)
+        answer = fishplate("inspect", "--root", str(root), "-o", output, "--node", "node-1")
         assert answer.returncode == 0, answer.stderr
         assert_clean(answer)
         assert "\x1b" not in answer.stdout
@@ -174,3 +174,114 @@ def test_reader_that_goes_away_is_no_error(make_host: Host) -> None:
     answer = subprocess.run(["bash", "-c", argv], capture_output=True, text=True, timeout=30, check=False)
     assert_clean(answer)
     assert answer.stderr == ""
+
+
+@pytest.mark.parametrize("output", ["table", "json", "slice"])
+def test_a_reader_that_goes_away_is_no_verdict(make_host: Host, output: str) -> None:
+    import subprocess
+    import sys
+
+    program = f"{sys.executable} -m fishplate inspect --root {make_host('Standard_ND96isr_H100_v5')} -o {output}"
+    script = f"{program} | true; exit ${{PIPESTATUS[0]}}"
+    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert answer.returncode in (0, 141)
+    assert answer.stderr == ""
+
+
+def test_a_full_disk_is_the_outside_worlds_fault(fishplate: Program) -> None:
+    import subprocess
+    import sys
+
+    with open("/dev/full", "w") as full:
+        argv = [sys.executable, "-m", "fishplate", "catalog", "-o", "json"]
+        answer = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    assert answer.returncode == 3
+    assert "No space left" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_terminal_without_unicode_still_gets_its_table() -> None:
+    import os
+    import subprocess
+    import sys
+
+    argv = [sys.executable, "-m", "fishplate", "catalog"]
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    answer = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False, env=env)
+    assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_a_narrow_terminal_cuts_no_cell(columns: str) -> None:
+    import os
+    import subprocess
+    import sys
+
+    script = f"{sys.executable} -m fishplate inspect --size Standard_ND96isr_H100_v5"
+    env = os.environ | {"COLUMNS": columns, "TERM": "xterm"}
+    argv = ["script", "-qec", script, "/dev/null"]
+    answer = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False, env=env)
+    assert "\u2026" not in answer.stdout
+    assert answer.stdout.count("NV18") == 56
+
+
+@pytest.mark.parametrize("args", [("inspect", "--size", ""), ("catalog", ""), ("catalog", "--parse", "")])
+def test_an_empty_name_is_not_taken_for_none(fishplate: Program, args: tuple[str, ...]) -> None:
+    answer = fishplate(*args)
+    assert answer.returncode == 2
+    assert_clean(answer)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--node", "Foo Bar_X"),
+        ("--node", "n" * 300),
+        ("--node", ""),
+        ("--driver-name", "Not A Driver!"),
+        ("--driver-name", "d" * 64),
+    ],
+)
+def test_names_that_kubernetes_refuses_are_refused_here(fishplate: Program, args: tuple[str, ...]) -> None:
+    answer = fishplate("inspect", "--size", "Standard_HB120rs_v3", "-o", "slice", *args)
+    assert answer.returncode == 2
+    assert "is no name for a" in answer.stderr
+
+
+def test_the_nodes_name_is_its_host_name_in_lower_case(fishplate: Program, make_host: Host) -> None:
+    root = make_host()
+    (root / "proc/sys/kernel/hostname").write_text("GPU-Node-01.Example.COM\n")
+    answer = fishplate("inspect", "--root", str(root), "-o", "slice")
+    assert "nodeName: gpu-node-01.example.com" in answer.stdout
+
+
+@pytest.mark.parametrize("root", ["a" * 300, "a\0b", "/proc/1/root/nowhere"])
+def test_roots_that_cannot_be_opened_are_named(fishplate: Program, root: str) -> None:
+    if "\0" not in root:  # no argument can hold one
+        answer = fishplate("inspect", "--root", root)
+        assert answer.returncode == 2
+        assert_clean(answer)
+
+
+@pytest.mark.parametrize("file", ["proc/net/route", "sys/devices/system/node/node0/meminfo"])
+def test_absurd_numbers_are_survived(fishplate: Program, make_host: Host, file: str) -> None:
+    root = make_host()
+    text = (root / file).read_text()
+    (root / file).write_text(text.replace("100", "9" * 5000).replace("452984832", "9" * 5000))
+    assert_clean(fishplate("inspect", "--root", str(root)))
+
+
+def test_an_absurd_size_name_is_refused(fishplate: Program) -> None:
+    answer = fishplate("catalog", "--parse", f"Standard_ND{'9' * 5000}isr_v5")
+    assert answer.returncode == 2
+    assert_clean(answer)
+
+
+def test_a_catalogue_file_may_come_from_standard_input() -> None:
+    import subprocess
+    import sys
+
+    argv = [sys.executable, "-m", "fishplate", "catalog", "--catalog", "-"]
+    answer = subprocess.run(argv, input="sizes: 7\n", capture_output=True, text=True, timeout=30, check=False)
+    assert answer.returncode == 2
+    assert "/dev/stdin" in answer.stderr

@@ -126,4 +126,4 @@ def test_one_size_tells_where_its_facts_come_from(fishplate: Program) -> None:
 
 def test_gb300_wants_the_feature_unregistered(fishplate: Program) -> None:
     document = json.loads(fishplate("catalog", "Standard_ND128isr_GB300_v6", "-o", "json").stdout)
-    assert document["aks"]["infiniband_feature"] == "unregistered"
+    assert document["aks"]["infinibandFeature"] == "unregistered"

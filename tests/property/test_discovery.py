@@ -1,10 +1,12 @@
 """Random and hostile trees: discovery always answers, and what is broken at one device stays with that device."""
 
 import contextlib
+import io
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -36,17 +38,31 @@ def look(root: Path) -> Inventory:
     """A whole look: what the readers find must also be fit to draw and to publish."""
     inventory = scan(Tree(root), catalog=CATALOG)
     msgspec.json.encode(draw(inventory))
-    print_inventory(inventory)
+    with contextlib.redirect_stdout(io.StringIO()):
+        print_inventory(inventory)
     for slice_ in publish_slices(inventory, node="node"):
         yaml.safe_load(dump_yaml(msgspec.to_builtins(slice_)))
     return inventory
 
 
+class Pristine(NamedTuple):
+    """A whole host: what is found on it, and to which device (or to none) each of its files belongs."""
+
+    root: Path
+    inventory: Inventory
+    owners: dict[Path, str]
+
+    def files_of(self, *addresses: str) -> list[Path]:
+        return [path for path, address in self.owners.items() if address in addresses]
+
+
 @pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
     root = tmp_path_factory.mktemp("pristine") / "host"
-    write_host(root, CATALOG.find("Standard_ND128isr_GB300_v6"))
-    return root
+    write_host(root, CATALOG.find("Standard_ND96isr_H100_v5"))
+    inventory = look(root)
+    files = sorted(path for path in root.rglob("*") if path.is_symlink() or path.is_file())
+    return Pristine(root, inventory, {path: owner(root, path, inventory) for path in files})
 
 
 @contextlib.contextmanager
@@ -54,6 +70,7 @@ def damaged(path: Path, action: str, garbage: bytes) -> Iterator[None]:
     """Break one file (or link) and put it back afterwards: copying the tree for every example would take minutes."""
     link = path.readlink() if path.is_symlink() else None
     content = path.read_bytes() if link is None else b""
+    mode = path.lstat().st_mode & 0o7777
     path.unlink()
     try:
         match action:
@@ -79,6 +96,7 @@ def damaged(path: Path, action: str, garbage: bytes) -> Iterator[None]:
             path.symlink_to(link)
         else:
             path.write_bytes(content)
+            path.chmod(mode)
 
 
 def owner(root: Path, path: Path, inventory: Inventory) -> str:
@@ -98,18 +116,16 @@ def _owner_of_node(text: str, inventory: Inventory) -> str:
     return ""
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(data=st.data(), action=ACTIONS, garbage=GARBAGE)
 def test_a_removed_or_garbled_file_never_loses_another_device(
-    pristine: Path, data: st.DataObject, action: str, garbage: bytes
+    pristine: Pristine, data: st.DataObject, action: str, garbage: bytes
 ) -> None:
-    before = look(pristine)
-    files = sorted(path for path in pristine.rglob("*") if path.is_symlink() or path.is_file())
-    of_devices = [path for path in files if owner(pristine, path, before)]
-    victim = data.draw(st.sampled_from(of_devices))
-    broken = owner(pristine, victim, before)
+    before = pristine.inventory
+    victim = data.draw(st.sampled_from([path for path, address in pristine.owners.items() if address]))
+    broken = pristine.owners[victim]
     with damaged(victim, action, garbage):
-        after = look(pristine)
+        after = look(pristine.root)
     kept = {nic.pci.address: nic for nic in after.nics if nic.pci}
     for nic in before.rdma_nics:
         assert nic.pci is not None
@@ -117,45 +133,40 @@ def test_a_removed_or_garbled_file_never_loses_another_device(
             found = kept[nic.pci.address]
             assert (found.pci, found.rdma, found.netdevs) == (nic.pci, nic.rdma, nic.netdevs)
             assert (found.rail, found.excluded) == (nic.rail, nic.excluded)
+            assert found.paired_gpu in (nic.paired_gpu, "" if nic.paired_gpu == broken else nic.paired_gpu)
     gpus = {gpu.pci.address: gpu for gpu in after.gpus}
     for gpu in before.gpus:
         if gpu.pci.address != broken:
             assert gpus[gpu.pci.address] == gpu
+    links = {(link.a, link.b): link.word for link in after.gpu_links}
+    for link in before.gpu_links:
+        if broken not in (link.a, link.b):
+            assert links[link.a, link.b] == link.word
 
 
 @settings(max_examples=60)
 @given(data=st.data(), action=ACTIONS, garbage=GARBAGE)
 def test_damage_to_files_of_the_machine_loses_no_device(
-    pristine: Path, data: st.DataObject, action: str, garbage: bytes
+    pristine: Pristine, data: st.DataObject, action: str, garbage: bytes
 ) -> None:
-    before = look(pristine)
-    files = sorted(path for path in pristine.rglob("*") if path.is_symlink() or path.is_file())
-    victim = data.draw(st.sampled_from([path for path in files if not owner(pristine, path, before)]))
-    with damaged(victim, action, garbage):
-        after = look(pristine)
+    before = pristine.inventory
+    with damaged(data.draw(st.sampled_from(pristine.files_of(""))), action, garbage):
+        after = look(pristine.root)
     assert {nic.id for nic in before.rdma_nics} <= {nic.id for nic in after.nics}
     assert [gpu.pci.address for gpu in before.gpus] == [gpu.pci.address for gpu in after.gpus]
 
 
 @settings(max_examples=25)
 @given(data=st.data())
-def test_several_broken_devices_leave_the_last_one_whole(pristine: Path, data: st.DataObject) -> None:
-    before = look(pristine)
-    files = sorted(path for path in pristine.rglob("*") if path.is_symlink() or path.is_file())
+def test_several_broken_devices_leave_the_last_one_whole(pristine: Pristine, data: st.DataObject) -> None:
     spared = "0104:00:00.0"
-    victims = data.draw(
-        st.lists(
-            st.sampled_from([p for p in files if owner(pristine, p, before) not in ("", spared)]),
-            min_size=2,
-            max_size=12,
-            unique=True,
-        )
-    )
+    candidates = pristine.files_of("0101:00:00.0", "0102:00:00.0", "0105:00:00.0", "0002:00:00.0")
+    victims = data.draw(st.lists(st.sampled_from(candidates), min_size=2, max_size=12, unique=True))
     with contextlib.ExitStack() as stack:
         for victim in victims:
             stack.enter_context(damaged(victim, data.draw(ACTIONS), data.draw(GARBAGE)))
-        after = look(pristine)
-    assert after.nic(spared) == before.nic(spared)
+        after = look(pristine.root)
+    assert after.nic(spared) == pristine.inventory.nic(spared)
 
 
 NAMES = st.one_of(

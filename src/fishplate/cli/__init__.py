@@ -3,8 +3,12 @@
 `fishplate --help` must not import what it does not need: the list of commands and their one-line texts stands here.
 """
 
+import contextlib
 import importlib
+import io
+import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -61,19 +65,45 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The entry point: no error that we know of ever shows a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no × still gets its table
     try:
-        result = cli.main(standalone_mode=False)
+        code = _run()
+        sys.stdout.flush()
     except FishplateError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader went away (`| head`). Python would complain once more while it shuts down.
-        sys.stderr.close()
+        _close_quietly()  # the reader went away, as `| head` does
         sys.exit(141)
-    sys.exit(result if isinstance(result, int) else 0)
+    except OSError as error:
+        click.echo(f"error: {error}", err=True)  # a full disk behind standard output, for one
+        _close_quietly()
+        sys.exit(3)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """As click's own `main` does, which would answer a reader that went away with 1: a negative verdict, here."""
+    if "_FISHPLATE_COMPLETE" in os.environ:
+        cli.main(prog_name="fishplate")
+    name = "kubectl fishplate" if Path(sys.argv[0]).name == "kubectl-fishplate" else "fishplate"
+    try:
+        with cli.make_context(name, sys.argv[1:]) as context:
+            result = cli.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _close_quietly() -> None:
+    """What is left in the buffer cannot be written either; Python must not try again while it shuts down."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

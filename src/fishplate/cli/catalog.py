@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fishplate.cli.output import console, emit, output_option
+from fishplate.cli.output import console, emit, output_option, print_table
 from fishplate.cli.sizes import catalog_option, complete_size
 from fishplate.errors import UnknownNameError, UsageError
 from fishplate.hardware.catalog import Catalog, Size, load_catalog
@@ -24,14 +24,14 @@ def command(size: str | None, parse: str | None, show_all: bool, catalog_files: 
     fishplate catalog Standard_ND96isr_H100_v5
     fishplate catalog --parse Standard_HB120-96rs_v3
     """
-    if size and parse:
+    if size is not None and parse is not None:
         raise UsageError(
             "SIZE and --parse exclude each other", remedy="--parse explains a name; SIZE shows the machine"
         )
     catalog = load_catalog(catalog_files)
-    if parse:
+    if parse is not None:
         _explain_name(parse, catalog, output)
-    elif size:
+    elif size is not None:
         _show_one(catalog.find(size), catalog, output)
     else:
         _list_sizes(catalog.sizes if show_all else catalog.rdma_sizes(), output)
@@ -46,14 +46,15 @@ def _list_sizes(sizes: tuple[Size, ...], output: str) -> None:
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in ("Size", "vCPU", "GiB", "CPU", "GPUs", "NICs", "NUMA", "Layout", "Status"):
         table.add_column(column, no_wrap=True, justify="right" if column in ("vCPU", "GiB", "NUMA") else "left")
     for size in sizes:
-        table.add_row(*_row(size), style="dim" if size.status in ("legacy", "retired") else None)
+        table.add_row(*map(Text, _row(size)), style="dim" if size.status in ("legacy", "retired") else None)
     out = console()
-    out.print(table)
+    print_table(out, table)
     out.print("Layout says whether the places of the devices are documented, inferred, or not known.", style="dim")
 
 

@@ -42,7 +42,7 @@ def command(
     if root is not None and size is not None:
         raise UsageError("--root and --size exclude each other", remedy="give one of them, or none for this host")
     catalog = load_catalog(catalog_files)
-    machine = find_rdma_size(catalog, size) if size else None
+    machine = find_rdma_size(catalog, size) if size is not None else None
     inventory = _look(root, machine, catalog)
     if output == "slice":
         _print_slices(inventory, machine, node, driver_name)
@@ -77,10 +77,25 @@ def _print_slices(inventory: Inventory, machine: Size | None, node: str | None, 
     azure: dict[str, Value] = {}
     if machine is not None and machine.provider == "azure":
         azure["azure.dra.net/vmSize"] = machine.name
+    # The kubelet registers a node under its host name in lower case.
+    name = node if node is not None else inventory.host.name.lower() or "localhost"
+    _check_name("node", name, limit=253)
+    _check_name("driver", driver, limit=63)
     slices = publish_slices(
         inventory,
-        node=node or inventory.host.name or "localhost",
+        node=name,
         driver=driver,
         node_attributes=azure,
     )
     click.echo(dump_yaml_documents(msgspec.to_builtins(one) for one in slices), nl=False)
+
+
+def _check_name(what: str, name: str, *, limit: int) -> None:
+    from fishplate.topology.names import is_dns_subdomain
+
+    if not is_dns_subdomain(name, limit=limit):
+        raise UsageError(
+            f"{name[:80]!r} is no name for a {what}",
+            remedy=f"Kubernetes takes lower-case letters, digits, dashes and dots, at most {limit}; give --{what}"
+            + ("-name" if what == "driver" else ""),
+        )

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fishplate.cli.output import console
+from fishplate.cli.output import console, print_table
 from fishplate.topology.alignment import align_all
 from fishplate.topology.inventory import Inventory, Nic, PciFunction
 from fishplate.topology.relations import gpu_labels, nic_labels, relate_gpu_and_nic, relate_gpus, relate_nics
@@ -34,13 +34,13 @@ def print_inventory(inventory: Inventory) -> None:
     out = console()
     _print_host(out, inventory)
     if inventory.gpus:
-        out.print(_gpu_table(inventory))
+        print_table(out, _gpu_table(inventory))
     if inventory.rdma_nics:
-        out.print(_nic_table(inventory))
+        print_table(out, _nic_table(inventory))
     else:
         out.print("No RDMA device found.", style="yellow")
     if len(inventory.rdma_nics) + len(inventory.gpus) > 1:
-        out.print(_matrix(inventory))
+        print_table(out, _matrix(inventory))
         out.print(_LEGEND, style="dim")
     _print_alignment(out, inventory)
     _print_interfaces(out, inventory)

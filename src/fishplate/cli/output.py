@@ -8,9 +8,10 @@ import msgspec
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
-_WIDTH_WITHOUT_TERMINAL = 160  # a pipe has no width; tables must not be folded there
+_WIDTH_WITHOUT_TERMINAL = 1000  # a pipe has no width; nothing must be folded there
 
 
 def output_option(*formats: str) -> Callable[[F], F]:
@@ -24,8 +25,21 @@ def console() -> "Console":
     """Standard output as rich knows it: colours and the window's width on a terminal, plain text elsewhere."""
     from rich.console import Console
 
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would exit with 1, which means a negative verdict here
+
+    out = Output(highlight=False)
+    return out if out.is_terminal else Output(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
+
+
+def print_table(out: "Console", table: "Table") -> None:
+    """As wide as it needs to be: a cell cut to `N…` says nothing, a line folded by the terminal still says all."""
+    window = out.width
+    wide = out.options.update(max_width=_WIDTH_WITHOUT_TERMINAL)
+    out.width = max(window, out.measure(table, options=wide).maximum)
+    out.print(table)
+    out.width = window
 
 
 def emit(value: object, output: str) -> None:

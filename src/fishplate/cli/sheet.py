@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
-from fishplate.cli.output import console
+from fishplate.cli.output import console, print_table
 from fishplate.hardware.catalog import Expectation, Size
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 def print_sheet(size: Size, sources: Mapping[str, str]) -> None:
     out = console()
-    out.print(f"[bold]{size.name}[/bold]  {size.provider}, {size.status}{f' ({size.retires})' if size.retires else ''}")
+    retires = f" ({size.retires})" if size.retires else ""
+    out.print(f"[bold]{escape(size.name)}[/bold]  {size.provider}, {size.status}{escape(retires)}")
     for line in _facts(size):
         out.print(f"  {line}", markup=False)
     if size.layout:
@@ -26,7 +28,7 @@ def print_sheet(size: Size, sources: Mapping[str, str]) -> None:
         aks = size.aks
         out.print("\n[bold]On AKS[/bold]")
         out.print(f"  feature AKSInfinibandSupport must be {aks.infiniband_feature} in the whole subscription")
-        out.print(f"  --os-sku {' or '.join(aks.os_skus)}   --gpu-driver {aks.gpu_driver}")
+        out.print(f"  --os-sku {' or '.join(aks.os_skus)}   --gpu-driver {aks.gpu_driver}", markup=False)
         for note in aks.notes:
             out.print(f"  {note}", markup=False)
     keys = dict.fromkeys((*size.sources, *(size.layout.sources if size.layout else ())))
@@ -55,7 +57,7 @@ def _facts(size: Size) -> list[str]:
 def _print_layout(out: "Console", size: Size) -> None:
     layout = size.layout
     assert layout is not None
-    out.print(f"\n[bold]Layout[/bold] ({layout.basis}: {layout.basis_note})")
+    out.print(f"\n[bold]Layout[/bold] ({layout.basis}: {escape(layout.basis_note)})")
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in ("Device", "PCI address", "NUMA", "Root", "Pair"):
         table.add_column(column, no_wrap=True)
@@ -63,7 +65,7 @@ def _print_layout(out: "Console", size: Size) -> None:
         for index, place in enumerate(places):
             numa = "?" if place.numa is None else f"{place.numa}"
             table.add_row(f"{kind}{index}", place.address, numa, place.root, place.pair or "-")
-    out.print(table)
+    print_table(out, table)
 
 
 def _print_expected(out: "Console", size: Size) -> None:

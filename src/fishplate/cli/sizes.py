@@ -15,10 +15,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 catalog_option: Callable[[F], F] = click.option(
     "--catalog",
     "catalog_files",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     multiple=True,
     metavar="FILE",
-    help="Your own catalogue file, adding servers to the known ones. May be given several times.",
+    callback=lambda _ctx, _param, files: tuple(Path("/dev/stdin") if str(one) == "-" else one for one in files),
+    help="Your own catalogue file, adding servers to the known ones; - is standard input. May be given several times.",
 )
 
 

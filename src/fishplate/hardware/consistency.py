@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from fishplate.documents import Problem
+from fishplate.hardware.pci_address import ADDRESS, ROOT
 from fishplate.hardware.size import Entry, Place
 
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
-_ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _HEX = re.compile(r"[0-9a-f]{4}")
 
 
@@ -25,18 +25,26 @@ def _places(entry: Entry) -> Iterator[tuple[tuple[str | int, ...], Place]]:
                 yield ("layout", kind, index), place
 
 
+def name_is_plain(entry: Entry) -> Iterator[Problem]:
+    """Host names, file names and table cells are made of it."""
+    if not _NAME.fullmatch(entry.name):
+        yield Problem(
+            ("name",), f"{entry.name!r} is no name", "use up to 63 letters, digits, dots, dashes, underscores"
+        )
+
+
 def addresses_are_pci(entry: Entry) -> Iterator[Problem]:
     for path, place in _places(entry):
         bridges = [(("bridges", index), bridge) for index, bridge in enumerate(place.bridges)]
         pair = [(("pair",), place.pair)] if place.pair else []
         for field, address in [(("address",), place.address), *bridges, *pair]:
-            if not _ADDRESS.fullmatch(address):
+            if not ADDRESS.match(address):
                 yield Problem(
                     (*path, *field),
                     f"{address!r} is not a PCI address",
                     "write domain:bus:device.function in lower-case hex, as in 0101:00:00.0",
                 )
-        if not _ROOT.fullmatch(place.root) and _ADDRESS.fullmatch(place.address):
+        if not ROOT.match(place.root) and ADDRESS.match(place.address):
             yield Problem(
                 (*path, "root"), f"{place.root!r} is not a PCI root", "write it as sysfs does, as in pci0101:00"
             )
@@ -96,18 +104,18 @@ def rdma_has_a_nic(entry: Entry) -> Iterator[Problem]:
     if not entry.rdma and entry.nic is not None:
         yield Problem(("nic",), "a nic is given although rdma is false")
     if not entry.rdma and not entry.why_not_rdma:
-        yield Problem(("why_not_rdma",), "rdma is false without a reason", "say in one sentence why not")
+        yield Problem(("whyNotRdma",), "rdma is false without a reason", "say in one sentence why not")
 
 
 def numbers_are_positive(entry: Entry) -> Iterator[Problem]:
     numbers: list[tuple[tuple[str | int, ...], float | None]] = [
         (("vcpus",), entry.vcpus),
-        (("memory_gib",), entry.memory_gib),
-        (("numa_nodes",), entry.numa_nodes),
+        (("memoryGib",), entry.memory_gib),
+        (("numaNodes",), entry.numa_nodes),
         (("gpu", "count"), entry.gpu.count if entry.gpu else None),
-        (("gpu", "memory_gib"), entry.gpu.memory_gib if entry.gpu else None),
+        (("gpu", "memoryGib"), entry.gpu.memory_gib if entry.gpu else None),
         (("nic", "count"), entry.nic.count if entry.nic else None),
-        (("nic", "rate_gbps"), entry.nic.rate_gbps if entry.nic else None),
+        (("nic", "rateGbps"), entry.nic.rate_gbps if entry.nic else None),
     ]
     for path, number in numbers:
         if number is not None and not 0 < number < math.inf:
@@ -120,11 +128,11 @@ def numbers_are_positive(entry: Entry) -> Iterator[Problem]:
 def identifiers_are_hex(entry: Entry) -> Iterator[Problem]:
     ids: list[tuple[str, str, str]] = []
     if entry.gpu:
-        ids += [("gpu", "pci_vendor", entry.gpu.pci_vendor), ("gpu", "pci_device", entry.gpu.pci_device)]
+        ids += [("gpu", "pciVendor", entry.gpu.pci_vendor), ("gpu", "pciDevice", entry.gpu.pci_device)]
     if entry.nic:
-        ids += [("nic", "pci_vendor", entry.nic.pci_vendor), ("nic", "pci_device", entry.nic.pci_device)]
+        ids += [("nic", "pciVendor", entry.nic.pci_vendor), ("nic", "pciDevice", entry.nic.pci_device)]
         if entry.nic.pci_subsystem:
-            ids.append(("nic", "pci_subsystem", entry.nic.pci_subsystem))
+            ids.append(("nic", "pciSubsystem", entry.nic.pci_subsystem))
     for block, field, value in ids:
         if not _HEX.fullmatch(value):
             yield Problem(
@@ -133,6 +141,7 @@ def identifiers_are_hex(entry: Entry) -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[[Entry], Iterator[Problem]], ...] = (
+    name_is_plain,
     addresses_are_pci,
     addresses_are_unique,
     numa_nodes_exist,

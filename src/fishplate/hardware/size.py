@@ -16,7 +16,7 @@ Status = Literal["current", "retiring", "retired", "legacy"]
 Medium = Literal["", "infiniband", "ipoib", "ethernet", "nvlink", "xgmi", "pcie", "memory"]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The manners all Structs of this module share."""
 
 

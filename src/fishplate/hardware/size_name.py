@@ -25,10 +25,10 @@ from fishplate.errors import UnknownNameError
 _NAME = re.compile(
     r"""(?:(?P<prefix>standard|basic|internal|experimental)_)?
         (?P<family>[a-z])(?P<sub_family>[a-z]{0,2})
-        (?P<vcpus>\d+)(?:-(?P<constrained>\d+))?
-        (?P<features>[a-z]*?)(?P<generation>g\d+)?
+        (?P<vcpus>\d{1,5})(?:-(?P<constrained>\d{1,5}))?
+        (?P<features>[a-z]*?)(?P<generation>g\d{1,3})?
         (?P<tokens>(?:_(?!v\d+(?:_promo)?$|promo$)[a-z0-9]+)*)
-        (?:_v(?P<version>\d+))?
+        (?:_v(?P<version>\d{1,3}))?
         (?P<promo>_promo)?""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )

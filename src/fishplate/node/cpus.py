@@ -46,5 +46,5 @@ def _read_node(tree: Tree, number: int) -> NumaNode:
 
 
 def _memory(tree: Tree, path: str) -> int | None:
-    match = re.search(r"MemTotal:\s+(\d+) kB", tree.text(f"{path}/meminfo") or "")
+    match = re.search(r"MemTotal:\s+(\d{1,15}) kB", tree.text(f"{path}/meminfo") or "")
     return int(match[1]) * 1024 if match else None

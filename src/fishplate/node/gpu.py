@@ -2,9 +2,9 @@
 
 import re
 
+from fishplate.hardware.pci_address import ADDRESS
 from fishplate.node.pci import DEVICES
 from fishplate.node.tree import Tree
-from fishplate.topology.addresses import ADDRESS
 from fishplate.topology.inventory import Gpu, GpuLink, GpuVendor, PciFunction
 
 _VENDORS: dict[str, GpuVendor] = {"10de": "nvidia", "1002": "amd"}
@@ -19,7 +19,7 @@ def is_gpu(vendor: str, class_code: str) -> bool:
     return vendor in _VENDORS and class_code.startswith(_CLASSES)
 
 
-def read_gpu(tree: Tree, pci: PciFunction, name: str) -> Gpu:
+def read_gpu(tree: Tree, pci: PciFunction, name: str, *, coherent: bool = False) -> Gpu:
     """`name` is the catalogue's name of the chip, used where the driver gives none."""
     card, render = _drm_minors(tree, pci.address)
     if _VENDORS[pci.vendor] == "amd":
@@ -37,10 +37,11 @@ def read_gpu(tree: Tree, pci: PciFunction, name: str) -> Gpu:
         pci=pci,
         vendor="nvidia",
         model=facts.get("Model") or name,
-        uuid=facts.get("GPU UUID", ""),
+        uuid="" if "?" in facts.get("GPU UUID", "?") else facts["GPU UUID"],  # question marks until it is initialised
         driver_version=tree.text("/sys/module/nvidia/version") or "",
         card=card,
         render=render,
+        coherent=coherent,
     )
 
 

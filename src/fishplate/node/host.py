@@ -7,7 +7,7 @@ from fishplate.node.tree import Tree
 from fishplate.topology.inventory import Host
 
 # Azure's own mark in the firmware tables of every VM; other Hyper-V hosts do not carry it.
-_AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
+AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
 _DMI = "/sys/class/dmi/id"
 
 
@@ -21,7 +21,7 @@ def read_host(tree: Tree) -> Host:
         kernel=kernel,
         vendor=vendor,
         product=tree.text(f"{_DMI}/product_name") or "",
-        cloud="azure" if vendor == "Microsoft Corporation" and asset_tag == _AZURE_ASSET_TAG else "",
+        cloud="azure" if vendor == "Microsoft Corporation" and asset_tag == AZURE_ASSET_TAG else "",
         rdma_netns=_rdma_netns(tree),
     )
 

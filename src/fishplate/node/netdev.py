@@ -5,29 +5,38 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from fishplate.hardware.pci_address import nearest_address, subfunction
 from fishplate.node.rtnetlink import LinkFacts
-from fishplate.node.tree import Tree
-from fishplate.topology.addresses import is_address
+from fishplate.node.tree import Tree, natural_key
 from fishplate.topology.inventory import Netdev
 
 _CLASS = "/sys/class/net"
 _ENCAPSULATION = {1: "ether", 32: "infiniband", 772: "loopback", 512: "ppp", 768: "ipip", 776: "sit", 778: "gre"}
 _ARPHRD_INFINIBAND = 32
+_MAX_NAME = 15  # IFNAMSIZ, less its zero byte
 _RTF_UP, _RTF_REJECT = 0x0001, 0x0200
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """An interface and the PCI function it stands on, if any."""
+    """An interface and the PCI function (or subfunction of one) it stands on, if any."""
 
     netdev: Netdev
     address: str = ""
+    subfunction: str = ""
 
 
-def read_netdevs(tree: Tree, facts: Mapping[str, LinkFacts]) -> tuple[Found, ...]:
-    """All interfaces of the host but its loopback. `facts` is what netlink says; empty for a tree that is not live."""
-    defaults = default_route_interfaces(tree)
+def read_netdevs(
+    tree: Tree, facts: Mapping[str, LinkFacts], defaults: frozenset[str] | None = None
+) -> tuple[Found, ...]:
+    """All interfaces of the host but its loopback. `facts` and `defaults` (interfaces with a default route) are what
+    netlink says; without it the tree's own files are asked."""
+    if defaults is None:
+        defaults = default_route_interfaces(tree)
     found = []
-    for name in tree.names(_CLASS):
+    for name in sorted(tree.names(_CLASS), key=natural_key):
+        if len(name.encode()) > _MAX_NAME:
+            tree.report("garbled", f"{_CLASS}/{name[:40]}", "longer than any interface's name; left out")
+            continue
         path = f"{_CLASS}/{name}"
         real = tree.resolve(path)
         if real is None:
@@ -50,6 +59,7 @@ def _read_netdev(tree: Tree, name: str, real: str, facts: LinkFacts, default_rou
         kind=facts.kind or _kind(tree, path, arp_type, virtual),
         state=tree.text(f"{path}/operstate") or "",
         alias=tree.text(f"{path}/ifalias") or "",
+        port_name=tree.text(f"{path}/phys_port_name") or "",
         master=(tree.resolve(f"{path}/master") or "").rpartition("/")[2],
         lowers=tuple(entry[6:] for entry in tree.names(path) if entry.startswith("lower_")),
         virtual=virtual,
@@ -58,8 +68,7 @@ def _read_netdev(tree: Tree, name: str, real: str, facts: LinkFacts, default_rou
         tc_filters=facts.tc_filters,
         tcx_programs=facts.tcx_programs,
     )
-    address = next((part for part in reversed(real.split("/")) if is_address(part)), "")
-    return Found(netdev=netdev, address=address)
+    return Found(netdev=netdev, address=nearest_address(real), subfunction=subfunction(real))
 
 
 def _kind(tree: Tree, path: str, arp_type: int | None, virtual: bool) -> str:
@@ -80,8 +89,12 @@ def _kind(tree: Tree, path: str, arp_type: int | None, virtual: bool) -> str:
 
 
 def default_route_interfaces(tree: Tree) -> frozenset[str]:
-    """Interfaces that carry a default route, per family those of the lowest metric."""
-    return _best(_ipv4_defaults(tree)) | _best(_ipv6_defaults(tree))
+    """Interfaces that carry a default route of the lowest metric, as far as a tree's files tell.
+
+    The kernel's list of IPv6 routes holds those of every table, policy routing included, so it counts only where IPv4
+    has no default route at all.
+    """
+    return _best(_ipv4_defaults(tree)) or _best(_ipv6_defaults(tree))
 
 
 def _best(routes: Sequence[tuple[int, str]]) -> frozenset[str]:
@@ -95,7 +108,7 @@ def _ipv4_defaults(tree: Tree) -> list[tuple[int, str]]:
         parts = line.split()
         if len(parts) >= 8 and parts[1] == "00000000" and parts[7] == "00000000":
             flags, metric = _hex(parts[3]), parts[6]
-            if flags & _RTF_UP and not flags & _RTF_REJECT and metric.isdecimal():
+            if flags & _RTF_UP and not flags & _RTF_REJECT and metric.isdecimal() and len(metric) < 11:
                 routes.append((int(metric), parts[0]))
     return routes
 
@@ -115,13 +128,21 @@ def _hex(text: str) -> int:
     return int(text, 16) if re.fullmatch(r"[0-9a-fA-F]{1,8}", text) else 0
 
 
-def explain_use(netdevs: Sequence[Netdev]) -> dict[str, str]:
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an interface is not free; `uplink` if it is part of the node's own way out."""
+
+    why: str
+    uplink: bool = False
+
+
+def explain_use(netdevs: Sequence[Netdev]) -> dict[str, Use]:
     """Interface → why the node itself needs it and no pod may have it. Interfaces that are free are not in it.
 
     The node's way out is needed with everything below it: members of a bond, the VF under Azure's synthetic NIC, the
     device under a VLAN. Any other interface with a master is that master's.
     """
-    reasons = {netdev.name: "carries the node's default route" for netdev in netdevs if netdev.default_route}
+    why = "carries the node's default route"
+    reasons = {netdev.name: Use(why=why, uplink=True) for netdev in netdevs if netdev.default_route}
     by_name = {netdev.name: netdev for netdev in netdevs}
     pending = list(reasons)
     while pending:
@@ -130,9 +151,9 @@ def explain_use(netdevs: Sequence[Netdev]) -> dict[str, str]:
         below += [name for name in by_name[above].lowers if name in by_name]
         for name in below:
             if name not in reasons:
-                reasons[name] = f"is part of {above}, which carries the node's default route"
+                reasons[name] = Use(why=f"is part of {above}, which {why}", uplink=True)
                 pending.append(name)
     for netdev in netdevs:
         if netdev.master:
-            reasons.setdefault(netdev.name, f"belongs to {netdev.master}")
+            reasons.setdefault(netdev.name, Use(why=f"belongs to {netdev.master}"))
     return reasons

@@ -10,9 +10,9 @@ so the root is looked for by its name anywhere in the path; a fixed prefix finds
 
 from collections.abc import Sequence
 
+from fishplate.hardware.pci_address import ROOT, address_key, is_address
 from fishplate.node.cpus import parse_cpu_list
 from fishplate.node.tree import Tree
-from fishplate.topology.addresses import ROOT, address_key, is_address
 from fishplate.topology.inventory import NumaNode, NumaSource, PciFunction
 
 DEVICES = "/sys/bus/pci/devices"
@@ -97,6 +97,10 @@ def find_numa_node(
             return above, "bridge"
     if len(nodes) == 1:
         return nodes[0].id, "single-node"
+    if not nodes and tree.is_dir(
+        "/sys/devices/system/cpu"
+    ):  # a kernel built without NUMA: one node, and no name for it
+        return 0, "single-node"
     return _numa_by_cpus(tree, address, nodes)
 
 

@@ -9,8 +9,8 @@ import re
 
 import msgspec
 
-from fishplate.node.tree import Tree
-from fishplate.topology.addresses import is_address
+from fishplate.hardware.pci_address import nearest_address, subfunction
+from fishplate.node.tree import Tree, natural_key
 from fishplate.topology.inventory import CharDevice, CharKind, Gid, LinkLayer, Port, RdmaDevice
 
 _CLASS = "/sys/class/infiniband"
@@ -20,10 +20,11 @@ _EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """An RDMA device and where it stands: on a PCI function, or (Soft-RoCE) on a netdev."""
+    """An RDMA device and where it stands: on a PCI function, on a subfunction of one, or (Soft-RoCE) on a netdev."""
 
     device: RdmaDevice
     address: str = ""
+    subfunction: str = ""
     parent: str = ""
 
 
@@ -31,7 +32,7 @@ def read_rdma_devices(tree: Tree) -> tuple[Found, ...]:
     nodes = _read_char_devices(tree)
     return tuple(
         found
-        for name in sorted(tree.names(_CLASS), key=_natural)
+        for name in sorted(tree.names(_CLASS), key=natural_key)
         if (found := _read_device(tree, name, nodes.get(name, ()))) is not None
     )
 
@@ -41,23 +42,16 @@ def read_rdma_cm(tree: Tree) -> CharDevice | None:
     return _char_device(tree, "/sys/class/misc/rdma_cm", "rdma_cm", "rdma_cm")
 
 
-def _natural(name: str) -> tuple[str, int]:
-    """mlx5_10 after mlx5_9."""
-    match = re.fullmatch(r"(.*?)(\d{1,9})", name)
-    return (match[1], int(match[2])) if match else (name, -1)
-
-
 def _read_device(tree: Tree, name: str, nodes: tuple[CharDevice, ...]) -> Found | None:
     path = f"{_CLASS}/{name}"
     real = tree.resolve(path)
     if real is None or not tree.is_dir(path):
         tree.report("vanished", path, "listed, but gone when it was read")
         return None
-    device_link = tree.resolve(f"{path}/device") or ""
-    address = device_link.rpartition("/")[2]
+    # Not always the function itself: subfunctions and some drivers put a device of their own below it.
+    above = tree.resolve(f"{path}/device") or real
     ports = _read_ports(tree, path)
-    soft = real.startswith("/sys/devices/virtual/")
-    parent = (tree.text(f"{path}/parent") or "") if soft else ""
+    parent = tree.text(f"{path}/parent") or ""  # only Soft-RoCE has this file
     device = RdmaDevice(
         name=name,
         node_guid=_guid(tree, f"{path}/node_guid"),
@@ -68,9 +62,10 @@ def _read_device(tree: Tree, name: str, nodes: tuple[CharDevice, ...]) -> Found 
         ports=ports,
         char_devices=nodes,
         netdevs=tuple(dict.fromkeys(gid.netdev for port in ports for gid in port.gids if gid.netdev)),
-        soft=soft,
+        soft=bool(parent) or real.startswith("/sys/devices/virtual/"),
     )
-    return Found(device=device, address=address if is_address(address) else "", parent=parent)
+    address = "" if device.soft else nearest_address(above)
+    return Found(device=device, address=address, subfunction=subfunction(above), parent=parent)
 
 
 # -- ports -------------------------------------------------------------------------------------------------------
@@ -92,8 +87,8 @@ def _read_port(tree: Tree, path: str, number: int) -> Port:
         phys_state=_after_number(tree.text(f"{path}/phys_state") or ""),
         rate=rate,
         rate_gbps=parse_rate(rate),
-        lid=tree.number(f"{path}/lid", radix=16, low=0, high=0xFFFF),
-        sm_lid=tree.number(f"{path}/sm_lid", radix=16, low=0, high=0xFFFF),
+        lid=tree.number(f"{path}/lid", radix=16, low=0, high=0xFFFFFFFF),
+        sm_lid=tree.number(f"{path}/sm_lid", radix=16, low=0, high=0xFFFFFFFF),
         guid=_port_guid(link_layer, gids),
         pkeys=_read_pkeys(tree, path),
         gids=gids,
@@ -106,7 +101,7 @@ def _link_layer(tree: Tree, path: str) -> LinkLayer:
         return "InfiniBand"
     if text == "Ethernet":
         return "Ethernet"
-    if text:
+    if text and text != "Unknown":  # what the kernel itself says of EFA
         tree.garbled(f"{path}/link_layer", text, "InfiniBand or Ethernet")
     return "unknown"
 
@@ -147,12 +142,14 @@ def _read_gids(tree: Tree, path: str) -> tuple[Gid, ...]:
 
 
 def _read_pkeys(tree: Tree, path: str) -> tuple[str, ...]:
-    keys = []
-    for index in _indexes(tree, f"{path}/pkeys"):
-        key = tree.number(f"{path}/pkeys/{index}", radix=16, low=0, high=0xFFFF)
-        if key:
-            keys.append(f"0x{key:04x}")
-    return tuple(keys)
+    """A key's place in the table is its index, so gaps stay; the empty rest of the table is cut off."""
+    keys = [
+        tree.number(f"{path}/pkeys/{index}", radix=16, low=0, high=0xFFFF) or 0
+        for index in _indexes(tree, f"{path}/pkeys")
+    ]
+    while keys and not keys[-1]:
+        keys.pop()
+    return tuple(f"0x{key:04x}" for key in keys)
 
 
 def _indexes(tree: Tree, path: str) -> list[int]:
@@ -180,7 +177,7 @@ def _read_char_devices(tree: Tree) -> dict[str, tuple[CharDevice, ...]]:
     )
     found: dict[str, list[CharDevice]] = {}
     for directory, kind in kinds:
-        for name in sorted(tree.names(directory), key=_natural):
+        for name in sorted(tree.names(directory), key=natural_key):
             if not re.fullmatch(kind + r"\d{1,6}", name):
                 continue
             owner = tree.text(f"{directory}/{name}/ibdev")

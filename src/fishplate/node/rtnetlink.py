@@ -7,6 +7,7 @@ library. The parsing functions take bytes, so tests need no kernel; `dump_*` are
 import ipaddress
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 
 import msgspec
@@ -17,6 +18,8 @@ _HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, port
 _ATTRIBUTE = struct.Struct("=HH")  # length, type
 _LINK_HEADER = struct.Struct("=BxHiII")  # family, ARP type, index, flags, change
 _ADDRESS_HEADER = struct.Struct("=BBBBI")  # family, prefix length, flags, scope, index
+_ROUTE_HEADER = struct.Struct("=BBBBBBBBI")  # family, dst length, src length, tos, table, protocol, scope, type, flags
+_NEXT_HOP = struct.Struct("=HBBi")  # length, flags, hops, interface
 _TC_HEADER = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
@@ -25,6 +28,9 @@ _NLM_F_DUMP_INTR = 0x0010
 _RTM_NEWLINK, _RTM_GETLINK, _RTM_NEWADDR, _RTM_GETADDR = 16, 18, 20, 22
 _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_INFO_KIND = 3, 18, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
+_RTA_OIF, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE = 4, 6, 9, 15
+_TABLE_MAIN, _RTN_UNICAST = 254, 1
 _RTM_NEWTFILTER, _RTM_GETTFILTER = 44, 46
 _TCA_KIND, _TCA_OPTIONS, _TCA_BPF_NAME = 1, 2, 7
 _CLSACT_INGRESS, _CLSACT_EGRESS = 0xFFFFFFF2, 0xFFFFFFF3
@@ -96,6 +102,54 @@ def parse_filter(body: bytes) -> str:
     return _text(parse_attributes(attributes.get(_TCA_OPTIONS, b"")).get(_TCA_BPF_NAME, b""))
 
 
+def parse_default_route(body: bytes) -> tuple[int, int, list[int]] | None:
+    """(family, metric, interface indexes) of an RTM_NEWROUTE body that is a default route of the main table.
+
+    A multipath route has several interfaces; /proc/net/route shows only the first of them, and /proc/net/ipv6_route
+    mixes the tables of policy routing in, so a live host is asked here.
+    """
+    if len(body) < _ROUTE_HEADER.size:
+        return None
+    family, prefix, table, kind = _ROUTE_HEADER.unpack_from(body)[0], body[1], body[4], body[7]
+    attributes = parse_attributes(body[_ROUTE_HEADER.size :])
+    table = _number(attributes.get(_RTA_TABLE)) or table
+    if prefix or table != _TABLE_MAIN or kind != _RTN_UNICAST:
+        return None
+    hops = parse_next_hops(attributes.get(_RTA_MULTIPATH, b""))
+    own = _number(attributes.get(_RTA_OIF))
+    return family, _number(attributes.get(_RTA_PRIORITY)) or 0, hops + ([own] if own else [])
+
+
+def parse_next_hops(data: bytes) -> list[int]:
+    indexes, offset = [], 0
+    while offset + _NEXT_HOP.size <= len(data):
+        length, _, _, index = _NEXT_HOP.unpack_from(data, offset)
+        if length < _NEXT_HOP.size:
+            break
+        indexes.append(index)
+        offset += (length + 3) & ~3
+    return indexes
+
+
+def dump_default_interfaces() -> frozenset[str] | None:
+    """Interfaces of the best default route of each family, None where netlink is not to be had."""
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as route:
+            route.settimeout(2)
+            route.bind((0, 0))
+            header = bytes(_ROUTE_HEADER.size)
+            bodies = _dump(route, _RTM_GETROUTE, _RTM_NEWROUTE, header)
+            names = {
+                link[0]: link[1] for body in _dump(route, _RTM_GETLINK, _RTM_NEWLINK) if (link := parse_link(body))
+            }
+    except OSError:
+        return None
+    routes = [found for body in bodies if (found := parse_default_route(body))]
+    best = {family: min(metric for other, metric, _ in routes if other == family) for family, _, _ in routes}
+    hops = [index for family, metric, indexes in routes if metric == best[family] for index in indexes]
+    return frozenset(names[index] for index in hops if index in names)
+
+
 def dump_link_facts() -> dict[str, LinkFacts]:
     """Facts of every interface of this network namespace, by name. Empty where netlink is not to be had."""
     try:
@@ -146,6 +200,10 @@ def _dump_once(
                 return bodies, interrupted
             if kind == answer:
                 bodies.append(payload)
+
+
+def _number(raw: bytes | None) -> int:
+    return int.from_bytes(raw[:4], sys.byteorder) if raw else 0
 
 
 def _text(raw: bytes) -> str:

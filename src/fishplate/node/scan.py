@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from fishplate.hardware.catalog import Catalog, Size
+from fishplate.hardware.pci_address import address_key, device_name
 from fishplate.hardware.pci_names import pci_names
 from fishplate.node import cpus, gpu, host, netdev, pci, rdma
-from fishplate.node.rtnetlink import LinkFacts, dump_link_facts
+from fishplate.node.rtnetlink import dump_default_interfaces, dump_link_facts
 from fishplate.node.tree import Tree
-from fishplate.topology.addresses import address_key, device_name
 from fishplate.topology.inventory import Gpu, GpuLink, Inventory, Netdev, Nic, NumaNode, PciFunction
 from fishplate.topology.machine import catalogue_links, catalogue_pairs, recognise
 from fishplate.topology.names import interface_device_name
@@ -34,22 +34,20 @@ _MOVABLE_KINDS = frozenset({"dummy", "vlan", "macvlan", "ipvlan"})
 
 def scan(tree: Tree, *, catalog: Catalog, size: Size | None = None, run: Run | None = None) -> Inventory:
     """Read everything below the tree's root. `size` names the machine where the caller knows it."""
-    facts = dump_link_facts() if tree.live else {}
     nodes = cpus.read_numa_nodes(tree)
     functions, gpus = _read_pci(tree, nodes, catalog)
-    nics = _read_nics(tree, nodes, functions, facts)
     inventory = Inventory(
         host=host.read_host(tree),
         numa_nodes=nodes,
         gpus=gpus,
-        nics=nics,
+        nics=_read_nics(tree, nodes, functions),
         rdma_cm=rdma.read_rdma_cm(tree),
-        problems=tuple(tree.problems),
     )
     fitting = (size,) if size else recognise(inventory, catalog)
     machine = fitting[0] if fitting else None
     names = tuple(one.name for one in fitting)
-    return _name_machine(inventory, machine, names, _gpu_links(tree, inventory, machine, run))
+    named = _name_machine(inventory, machine, names, _gpu_links(tree, inventory, machine, run))
+    return msgspec.structs.replace(named, problems=tuple(tree.problems))
 
 
 def _name_machine(
@@ -86,68 +84,131 @@ def _read_pci(
             functions[address] = function
         elif class_code.startswith(("03", "12")):
             function = pci.read_function(tree, address, nodes)
-            if function and gpu.is_gpu(function.vendor, class_code):
-                gpus.append(gpu.read_gpu(tree, function, pci_names(function.vendor, function.device)[1] or ""))
+            # A GPU's own virtual functions are for VMs on this host; inside a VM there is no physfn to be seen.
+            if function and gpu.is_gpu(function.vendor, class_code) and not function.physfn:
+                name = pci_names(function.vendor, function.device)[1] or ""
+                gpus.append(gpu.read_gpu(tree, function, name, coherent=_is_coherent(function, catalog)))
     return functions, tuple(gpus)
+
+
+def _is_coherent(function: PciFunction, catalog: Catalog) -> bool:
+    chips = (size.gpu for size in catalog.sizes if size.gpu and size.gpu.c2c)
+    return any((chip.pci_vendor, chip.pci_device) == (function.vendor, function.device) for chip in chips)
 
 
 # -- NICs --------------------------------------------------------------------------------------------------------
 
 
-def _read_nics(
-    tree: Tree, nodes: Sequence[NumaNode], functions: dict[str, PciFunction], facts: Mapping[str, LinkFacts]
-) -> tuple[Nic, ...]:
-    netdevs = netdev.read_netdevs(tree, facts)
+def _read_nics(tree: Tree, nodes: Sequence[NumaNode], functions: dict[str, PciFunction]) -> tuple[Nic, ...]:
+    facts = dump_link_facts() if tree.live else {}
+    netdevs = netdev.read_netdevs(tree, facts, dump_default_interfaces() if tree.live else None)
     devices = rdma.read_rdma_devices(tree)
+    _check_namespace(tree)
+    for address in _missed_addresses(tree, netdevs, devices, functions):
+        if function := pci.read_function(tree, address, nodes):
+            functions[address] = function
+    stands_on = {found.netdev.name: (found.address, found.subfunction) for found in netdevs}
+    owners = {
+        found.device.name: stands_on.get(found.parent, ("", ""))
+        if found.device.soft
+        else (found.address, found.subfunction)
+        for found in devices
+    }
     in_use = netdev.explain_use([found.netdev for found in netdevs])
-    stands_on = {found.netdev.name: found.address for found in netdevs}
-    for found in devices:  # an RDMA device on a function of another class, such as Alibaba's eRDMA (00ff)
-        if found.address and found.address not in functions:
-            function = pci.read_function(tree, found.address, nodes)
-            if function:
-                functions[found.address] = function
-    owners = {found.device.name: found.address or stands_on.get(found.parent, "") for found in devices}
+    places = {(address, "") for address in functions}
+    places |= {(found.address, found.subfunction) for found in netdevs if found.address in functions}
+    places |= {owner for owner in owners.values() if owner[0] in functions}
     nics = [
         _pci_nic(
-            function,
-            [found.netdev for found in netdevs if found.address == address],
-            [found for found in devices if owners[found.device.name] == address],
+            functions[address],
+            subfunction,
+            [found.netdev for found in netdevs if (found.address, found.subfunction) == (address, subfunction)],
+            [found for found in devices if owners[found.device.name] == (address, subfunction)],
             in_use,
         )
-        for address, function in functions.items()
+        for address, subfunction in sorted(places, key=lambda place: (address_key(place[0]), place[1]))
     ]
-    nics.sort(key=lambda nic: address_key(nic.pci.address) if nic.pci else (0, 0, 0, 0))
-    loose = [found.netdev for found in netdevs if found.address not in functions]
-    return tuple(nics) + tuple(_plain_nic(one, devices, in_use) for one in loose)
+    loose = [found for found in netdevs if found.address not in functions]
+    nics += [_plain_nic(found, devices, in_use) for found in loose]
+    _report_orphans(tree, devices, nics)
+    return tuple(nics)
 
 
-def _pci_nic(function: PciFunction, netdevs: list[Netdev], devices: list[rdma.Found], in_use: Mapping[str, str]) -> Nic:
+def _missed_addresses(
+    tree: Tree, netdevs: Sequence[netdev.Found], devices: Sequence[rdma.Found], functions: Mapping[str, PciFunction]
+) -> list[str]:
+    """Functions that are NICs though their class does not say so: RDMA devices of other classes (Alibaba's eRDMA is
+    00ff), and interfaces on functions whose class cannot be read."""
+    missed = {found.address for found in devices if found.address and found.address not in functions}
+    for found in netdevs:
+        if found.address and found.address not in functions and pci.read_class(tree, found.address) is None:
+            missed.add(found.address)
+    return sorted(missed)
+
+
+def _check_namespace(tree: Tree) -> None:
+    """In another network namespace the node's own interfaces are out of sight, and would be taken for free."""
+    if tree.live:
+        own, init = (tree.link_text(f"/proc/{process}/ns/net") for process in ("self", "1"))
+        if own and init and own != init:
+            what = "this is not the host's network namespace: which NICs the node itself needs cannot be seen"
+            tree.report("other-namespace", "/proc/self/ns/net", what, remedy="run it in the host's network namespace")
+
+
+def _report_orphans(tree: Tree, devices: Sequence[rdma.Found], nics: Sequence[Nic]) -> None:
+    owned = {device.name for nic in nics for device in nic.rdma}
+    for found in devices:
+        if found.device.name not in owned:
+            place = f"/sys/class/infiniband/{found.device.name}"
+            tree.report("orphan-rdma", place, "an RDMA device that stands on no PCI function and no interface we see")
+
+
+def _pci_nic(
+    function: PciFunction,
+    subfunction: str,
+    netdevs: list[Netdev],
+    devices: list[rdma.Found],
+    in_use: Mapping[str, netdev.Use],
+) -> Nic:
     vendor, device = pci_names(function.vendor, function.device)
+    hardware_first = sorted((found.device for found in devices), key=lambda one: one.soft)
     return Nic(
-        id=device_name(function.address),
+        id=device_name(function.address) + (f"-sf-{subfunction}" if subfunction else ""),
         pci=function,
         vendor_name=vendor or "",
         device_name=device or "",
-        rdma=tuple(found.device for found in devices),
+        rdma=tuple(hardware_first),
         netdevs=tuple(netdevs),
-        excluded=_exclusion(function, netdevs, in_use),
+        uplink=any(in_use[one.name].uplink for one in netdevs if one.name in in_use),
+        excluded=_exclusion(function, netdevs, in_use) or ("subfunctions are not offered yet" if subfunction else ""),
     )
 
 
-def _plain_nic(one: Netdev, devices: Sequence[rdma.Found], in_use: Mapping[str, str]) -> Nic:
-    own = tuple(found.device for found in devices if found.parent == one.name)
-    return Nic(id=interface_device_name(one.name), rdma=own, netdevs=(one,), excluded=_exclusion(None, [one], in_use))
+def _plain_nic(found: netdev.Found, devices: Sequence[rdma.Found], in_use: Mapping[str, netdev.Use]) -> Nic:
+    one = found.netdev
+    own = tuple(other.device for other in devices if other.device.soft and other.parent == one.name)
+    # A USB NIC of the server's own management controller, for one.
+    foreign = f"{one.name} hangs on {found.address}, which is no network function" if found.address else ""
+    return Nic(
+        id=interface_device_name(one.name),
+        rdma=own,
+        netdevs=(one,),
+        uplink=one.name in in_use and in_use[one.name].uplink,
+        excluded=_exclusion(None, [one], in_use) or foreign,
+    )
 
 
-def _exclusion(function: PciFunction | None, netdevs: list[Netdev], in_use: Mapping[str, str]) -> str:
+def _exclusion(function: PciFunction | None, netdevs: list[Netdev], in_use: Mapping[str, netdev.Use]) -> str:
     """Why a function is not offered to pods, "" when it is."""
     if function and not function.driver:
         return "no driver is bound"
     if function and function.driver in _FOREIGN_DRIVERS:
         return f"bound to {function.driver}"
     for one in netdevs:
-        if one.name in in_use:
-            return f"{one.name} {in_use[one.name]}"
+        use = in_use.get(one.name)
+        # An IPoIB interface may belong to a bond or a bridge: its NIC is offered without it. As uplink it counts.
+        if use and (use.uplink or one.kind != "ipoib"):
+            return f"{one.name} {use.why}"
         if one.name in _CLUSTER_INTERFACES:
             return f"{one.name} belongs to the cluster's own network"
         if one.virtual and one.kind not in _MOVABLE_KINDS:
@@ -161,7 +222,7 @@ def _exclusion(function: PciFunction | None, netdevs: list[Netdev], in_use: Mapp
 def _gpu_links(tree: Tree, inventory: Inventory, machine: Size | None, run: Run | None) -> tuple[GpuLink, ...]:
     """Who knows how GPUs are joined: the kernel (AMD), the vendor's tool on a live host, the catalogue."""
     links = gpu.read_xgmi_links(tree)
-    addresses = [one.pci.address for one in inventory.gpus if one.vendor == "nvidia"]
+    addresses = [one.pci.address for one in inventory.gpus if one.vendor == "nvidia" and one.pci.driver == "nvidia"]
     if not links and tree.live and len(addresses) > 1:
         text = (run or run_tool)(["nvidia-smi", "topo", "-m"])
         links = gpu.parse_nvidia_topology(text or "", addresses)
@@ -174,7 +235,7 @@ def run_tool(argv: list[str]) -> str | None:
     if program is None:
         return None
     try:
-        answer = subprocess.run([program, *argv[1:]], capture_output=True, text=True, timeout=20, check=False)
+        answer = subprocess.run([program, *argv[1:]], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.stdout if answer.returncode == 0 else None
+    return answer.stdout.decode("utf-8", "replace") if answer.returncode == 0 else None

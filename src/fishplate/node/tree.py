@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ from fishplate.findings import Finding, Verdict
 
 MAX_BYTES = 64 * 1024
 MAX_ENTRIES = 65_536
+MAX_PROBLEMS_OF_A_KIND = 100
 _MAX_LINKS = 40  # the kernel's own limit
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV})
 
@@ -36,11 +38,17 @@ class Tree:
     def __init__(self, root: str | Path = "/") -> None:
         self.root = os.fspath(root).rstrip("/")
         self.problems: list[Finding] = []
+        self._reported: Counter[str] = Counter()
+        self._places: set[tuple[str, str]] = set()
         self._resolved: dict[str, str | None] = {}
         self._links: dict[str, str | None] = {}
-        if not Path(self.root or "/").is_dir():
-            what = "not a directory" if Path(self.root).exists() else "no such directory"
-            raise RootError(what, where=self.root, remedy=_WANTED)
+        try:
+            mode = os.stat(self.root or "/").st_mode
+        except (OSError, ValueError) as error:
+            what = "no such directory" if isinstance(error, FileNotFoundError) else f"cannot be opened: {error}"
+            raise RootError(what, where=self.root, remedy=_WANTED) from error
+        if not stat.S_ISDIR(mode):
+            raise RootError("not a directory", where=self.root, remedy=_WANTED)
         if not (self.is_dir("/sys") or self.is_dir("/proc")):
             raise RootError("holds neither sys/ nor proc/", where=self.root, remedy=_WANTED)
 
@@ -50,6 +58,11 @@ class Tree:
         return self.root == ""
 
     def report(self, rule: str, place: str, what: str, *, evidence: str = "", remedy: str = "") -> None:
+        """Note a problem. A thousand of a kind tell no more than a hundred."""
+        self._reported[rule] += 1
+        if self._reported[rule] > MAX_PROBLEMS_OF_A_KIND or (rule, place) in self._places:
+            return
+        self._places.add((rule, place))
         self.problems.append(
             Finding(
                 id=f"discovery.{rule}",
@@ -112,6 +125,11 @@ class Tree:
                 self._links[path] = None
         return self._links[path]
 
+    def link_text(self, path: str) -> str:
+        """What a link says, followed or not: the kernel's own links (`net:[4026531840]`) lead nowhere in the tree."""
+        parent = self.resolve(path.rpartition("/")[0] or "/")
+        return (self._link(f"{parent}/{path.rpartition('/')[2]}") or "") if parent else ""
+
     # -- directories and files -----------------------------------------------------------------------------------
 
     def names(self, path: str) -> list[str]:
@@ -138,7 +156,10 @@ class Tree:
 
     def is_dir(self, path: str) -> bool:
         real = self.resolve(path)
-        return real is not None and Path(self.root + real).is_dir()
+        try:
+            return real is not None and stat.S_ISDIR(os.stat(self.root + real).st_mode)
+        except OSError:
+            return False
 
     def mode(self, path: str) -> int | None:
         """Permission bits of a node, or None if there is none."""
@@ -221,3 +242,9 @@ def _read_up_to(handle: int, limit: int) -> bytes:
     while len(data) < limit and (chunk := os.read(handle, limit - len(data))):
         data += chunk
     return data
+
+
+def natural_key(name: str) -> tuple[str, int]:
+    """Sorts mlx5_10 behind mlx5_9."""
+    match = re.fullmatch(r"(.*?)(\d{1,9})", name)
+    return (match[1], int(match[2])) if match else (name, -1)

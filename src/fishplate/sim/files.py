@@ -27,6 +27,8 @@ class FileTree:
     def link(self, path: str, target: str) -> None:
         """A relative link, as sysfs makes them, from `path` to the host path `target`."""
         real = self._real(path)
+        if real.is_symlink():  # a bridge above two devices is written with each of them
+            return
         real.parent.mkdir(parents=True, exist_ok=True)
         real.symlink_to(os.path.relpath(target, str(Path(path).parent)))
 

@@ -3,10 +3,10 @@
 from itertools import permutations
 
 from fishplate.hardware.catalog import GpuSpec, Place, Size
+from fishplate.hardware.pci_address import address_key
 from fishplate.sim.files import FileTree
 from fishplate.sim.places import stable_uuid, write_function
 from fishplate.sim.variations import Variations
-from fishplate.topology.addresses import address_key
 
 _KFD = "/sys/devices/virtual/kfd/kfd/topology/nodes"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fishplate.errors import InputError
 from fishplate.hardware.catalog import Catalog, Size
+from fishplate.node.host import AZURE_ASSET_TAG
 from fishplate.node.scan import scan
 from fishplate.node.tree import Tree
 from fishplate.sim.files import FileTree
@@ -17,8 +18,6 @@ from fishplate.sim.gpus import write_gpus
 from fishplate.sim.nics import write_nics
 from fishplate.sim.variations import TEXTBOOK, Variations
 from fishplate.topology.inventory import Inventory
-
-_AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
 
 
 def write_host(root: Path, size: Size, *, number: int = 0, variations: Variations = TEXTBOOK) -> None:
@@ -61,7 +60,7 @@ def _write_machine(tree: FileTree, size: Size, number: int, variations: Variatio
         {
             "sys_vendor": "Microsoft Corporation" if azure else "Fishplate",
             "product_name": "Virtual Machine" if azure else (size.dmi_products or (size.name,))[0],
-            "chassis_asset_tag": _AZURE_ASSET_TAG if azure else "",
+            "chassis_asset_tag": AZURE_ASSET_TAG if azure else "",
         },
     )
     tree.file("/sys/module/ib_core/parameters/netns_mode", "Y")

@@ -3,10 +3,10 @@
 import msgspec
 
 from fishplate.hardware.catalog import NicSpec, Place, Size
+from fishplate.hardware.pci_address import address_key
 from fishplate.sim.files import FileTree
 from fishplate.sim.places import write_function
 from fishplate.sim.variations import Variations
-from fishplate.topology.addresses import address_key
 
 _UVERBS_MAJOR, _MAD_MAJOR, _MISC_MAJOR = 231, 231, 10
 _UVERBS_FIRST, _UMAD_FIRST, _ISSM_FIRST = 192, 0, 64

@@ -24,7 +24,7 @@ _NCCL_PATH: dict[Pcie, NcclPath] = {
 }
 
 
-class GpuDirect(msgspec.Struct, frozen=True, kw_only=True):
+class GpuDirect(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What NCCL makes of one GPU–NIC pair. `level` is the NCCL_NET_GDR_LEVEL that surely allows GPUDirect."""
 
     path: NcclPath
@@ -41,11 +41,6 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     nics: tuple[str, ...]
     paired: tuple[str, ...]
     gpudirect: GpuDirect | None
-
-
-def has_coherent_link(inventory: Inventory, gpu: Gpu) -> bool:
-    """NVIDIA GPUs on an Arm host sit on Grace boards (GH200, GB200, GB300), joined to the CPU by NVLink-C2C."""
-    return gpu.vendor == "nvidia" and inventory.host.architecture == "aarch64"
 
 
 def judge_gpudirect(relation: Pcie, *, coherent: bool) -> GpuDirect | None:
@@ -81,7 +76,7 @@ def align_all(inventory: Inventory) -> tuple[Alignment, ...]:
     alignments = []
     for gpu in inventory.gpus:
         relation, near = align(inventory, gpu)
-        gpudirect = judge_gpudirect(relation, coherent=has_coherent_link(inventory, gpu))
+        gpudirect = judge_gpudirect(relation, coherent=gpu.coherent)
         labels = tuple(nics[nic.id] for nic in near)
         paired = tuple(nics[nic.id] for nic in near if nic.paired_gpu == gpu.pci.address)
         alignments.append(

@@ -86,14 +86,12 @@ def _pci_values(nic: Nic, pci: PciFunction) -> dict[str, Value]:
 def _netdev_values(netdev: Netdev) -> dict[str, Value]:
     values: dict[str, Value] = {
         "dra.net/ifName": netdev.name,
-        "dra.net/mac": netdev.mac,
-        "dra.net/encapsulation": netdev.encapsulation,
-        "dra.net/alias": netdev.alias,
-        "dra.net/state": netdev.state,
-        "dra.net/type": netdev.kind,
+        "dra.net/alias": netdev.alias,  # DRANET publishes an empty one, too
         "dra.net/virtual": netdev.virtual,
         "dra.net/ebpf": bool(netdev.tc_filters or netdev.tcx_programs),
     }
+    known = {"mac": netdev.mac, "encapsulation": netdev.encapsulation, "state": netdev.state, "type": netdev.kind}
+    values |= {f"dra.net/{name}": text for name, text in known.items() if text}
     for name, programs in (("tcFilterNames", netdev.tc_filters), ("tcxProgramNames", netdev.tcx_programs)):
         if joined := join_whole(sorted(programs)):
             values[f"dra.net/{name}"] = joined

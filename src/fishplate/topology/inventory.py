@@ -5,6 +5,7 @@ model of a host. Identity is the PCI address: names such as `mlx5_0` or `eth1` a
 because the kernel hands them out in probe order and containers rename them.
 """
 
+import re
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,9 @@ CharKind = Literal["uverbs", "umad", "issm", "ucm", "rdma_cm"]
 GpuVendor = Literal["nvidia", "amd"]
 # Where a NUMA node number comes from. "kernel" is the device's own file; the others stand in when that says -1.
 NumaSource = Literal["kernel", "bridge", "cpus", "single-node", "unknown"]
+
+
+_REPRESENTOR = re.compile(r"(c\d+)?pf\d+(vf\d+|sf\d+|hpf)?\Z")
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -74,6 +78,7 @@ class Netdev(Fact, frozen=True, kw_only=True):
     kind: str = ""  # device, ipoib, bond, vlan, veth, dummy, …
     state: str = ""
     alias: str = ""
+    port_name: str = ""  # the switch's name for it, where there is one: p0, pf0vf3
     master: str = ""
     lowers: tuple[str, ...] = ()
     virtual: bool = False
@@ -114,6 +119,7 @@ class Nic(Fact, frozen=True, kw_only=True):
     device_name: str = ""
     rdma: tuple[RdmaDevice, ...] = ()
     netdevs: tuple[Netdev, ...] = ()
+    uplink: bool = False  # part of the node's own way out
     rail: int | None = None
     paired_gpu: str = ""  # PCI address of the one GPU that belongs to this NIC, where exactly one does
     excluded: str = ""  # why it is not offered to pods; empty when it is
@@ -128,8 +134,10 @@ class Nic(Fact, frozen=True, kw_only=True):
 
     @property
     def interface(self) -> Netdev | None:
-        """The netdev a pod would get. IPoIB interfaces are left alone: they belong to the fabric, not to a pod."""
-        return next((netdev for netdev in self.netdevs if netdev.kind != "ipoib"), None)
+        """The netdev a pod would get. IPoIB interfaces are left alone: they belong to the fabric, not to a pod. So are
+        representors: they are a switch's end of somebody else's function."""
+        own = (netdev for netdev in self.netdevs if not _REPRESENTOR.match(netdev.port_name))
+        return next((netdev for netdev in own if netdev.kind != "ipoib"), None)
 
     @property
     def link_layer(self) -> LinkLayer:
@@ -145,6 +153,7 @@ class Gpu(Fact, frozen=True, kw_only=True):
     driver_version: str = ""
     card: int | None = None  # /dev/dri/cardN
     render: int | None = None  # /dev/dri/renderDN
+    coherent: bool = False  # joined to the CPU by NVLink-C2C, as on Grace boards
 
     @property
     def numa_node(self) -> int | None:

@@ -7,7 +7,7 @@ and go. A function that is still there and still has its driver keeps the facts 
 
 import msgspec
 
-from fishplate.topology.inventory import Inventory, Nic
+from fishplate.topology.inventory import Inventory, Netdev, Nic
 
 
 def remember(before: Inventory, now: Inventory) -> Inventory:
@@ -21,9 +21,9 @@ def _complete(now: Nic, before: Nic | None) -> Nic:
         return now
     return msgspec.structs.replace(
         now,
-        netdevs=now.netdevs or before.netdevs,
+        netdevs=_still(before.netdevs, now.netdevs),
         rdma=now.rdma or before.rdma,
-        rail=now.rail if now.rail is not None else before.rail,
+        rail=before.rail if before.rail is not None else now.rail,
         paired_gpu=now.paired_gpu or before.paired_gpu,
     )
 
@@ -37,3 +37,10 @@ def _is_same_function(before: Nic, now: Nic) -> bool:
         and (before.pci.vendor, before.pci.device, before.pci.driver)
         == (now.pci.vendor, now.pci.device, now.pci.driver)
     )
+
+
+def _still(before: tuple[Netdev, ...], now: tuple[Netdev, ...]) -> tuple[Netdev, ...]:
+    """Those seen now, and those only seen before. One that was renamed keeps its index and is not two."""
+    here = {netdev.ifindex for netdev in now} | {netdev.name for netdev in now}
+    away = tuple(netdev for netdev in before if not {netdev.ifindex, netdev.name} & here)
+    return tuple(sorted((*now, *away), key=lambda netdev: netdev.name))

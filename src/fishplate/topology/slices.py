@@ -1,5 +1,6 @@
 """The ResourceSlices that follow from an inventory: exactly what the driver publishes."""
 
+import hashlib
 from collections.abc import Mapping
 
 from fishplate.k8s.resource import (
@@ -14,6 +15,7 @@ from fishplate.topology.attributes import Value, device_attributes
 from fishplate.topology.inventory import Inventory
 
 DRIVER = "dra.net"
+_MAX_NAME = 253
 
 
 def publish_slices(
@@ -52,5 +54,10 @@ def publish_slices(
 
 
 def _slice_name(index: int, driver: str, node: str) -> str:
-    """Index first, so that a list sorted by name shows the slices of a pool in order; a name has 253 characters."""
-    return f"{index:05x}-{driver}-{node}"[:253].rstrip("-.")
+    """Index first, so that a list sorted by name shows the slices of a pool in order. A name that grew too long is told
+    apart by its hash."""
+    name = f"{index:05x}-{driver}-{node}"
+    if len(name) <= _MAX_NAME:
+        return name
+    digest = hashlib.sha256(node.encode()).hexdigest()[:16]
+    return f"{name[: _MAX_NAME - len(digest) - 1].rstrip('-.')}-{digest}"

@@ -21,15 +21,15 @@ sizes:
     provider: bare-metal
     rdma: true
     architecture: x86_64
-    dmi_products: ["ACME GX-8*"]
-    numa_nodes: 2
-    gpu: {model: H100, product_name: NVIDIA H100 80GB HBM3, vendor: nvidia, count: 1, memory_gib: 80,
-      pci_vendor: "10de", pci_device: "2330", link: NV18}
-    nic: {model: ConnectX-7, generation: NDR, count: 1, rate_gbps: 400, link_layer: InfiniBand,
-      pci_vendor: "15b3", pci_device: "1021"}
+    dmiProducts: ["ACME GX-8*"]
+    numaNodes: 2
+    gpu: {model: H100, productName: NVIDIA H100 80GB HBM3, vendor: nvidia, count: 1, memoryGib: 80,
+      pciVendor: "10de", pciDevice: "2330", link: NV18}
+    nic: {model: ConnectX-7, generation: NDR, count: 1, rateGbps: 400, linkLayer: InfiniBand,
+      pciVendor: "15b3", pciDevice: "1021"}
     layout:
       basis: documented
-      basis_note: seen
+      basisNote: seen
       sources: [ours]
       gpus:
         - {address: "0000:1b:00.0", numa: 0, bridges: ["0000:15:01.0", "0000:16:00.0"], pair: "0000:18:00.0"}
@@ -89,9 +89,9 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_field_is_named_with_its_line_path_and_the_nearest(refuse: Refusal) -> None:
-    said = refuse(("numa_nodes: 2", "numa_node: 2"))
-    assert f"line {line_of('numa_nodes')}: sizes[0].numa_node: unknown field 'numa_node'" in said
-    assert "did you mean numa_nodes?" in said
+    said = refuse(("numaNodes: 2", "numa_node: 2"))
+    assert f"line {line_of('numaNodes')}: sizes[0].numa_node: unknown field 'numa_node'" in said
+    assert "did you mean numaNodes?" in said
 
 
 def test_a_field_inside_a_place_has_its_full_path(refuse: Refusal) -> None:
@@ -108,7 +108,7 @@ def test_several_mistakes_are_shown_together(refuse: Refusal) -> None:
 
 
 def test_an_unquoted_identifier_is_told_to_be_quoted(refuse: Refusal) -> None:
-    assert "put it in quotes" in refuse(('pci_device: "1021"', "pci_device: 1021"))
+    assert "put it in quotes" in refuse(('pciDevice: "1021"', "pciDevice: 1021"))
     assert "put it in quotes" in refuse(("rdma: true", "retires: 2027-05-31\n    rdma: true"))
 
 
@@ -117,7 +117,7 @@ def test_an_unquoted_identifier_is_told_to_be_quoted(refuse: Refusal) -> None:
     [
         ('address: "0000:1b:00.0"', 'address: "1b:00.0"', "layout.gpus[0].address", "not a PCI address"),
         ('"0000:15:01.0", ', '"0000:15:1.0", ', "layout.gpus[0].bridges[0]", "not a PCI address"),
-        ("numa_nodes: 2", "numa_nodes: 0", "numa_nodes", "above 0"),
+        ("numaNodes: 2", "numaNodes: 0", "numaNodes", "above 0"),
         ("nics:\n        - {address", "nics:\n        - {root: pci15, address", "layout.nics[0].root", "PCI root"),
         ('"0000:1b:00.0", numa: 0', '"0000:1b:00.0", numa: 2', "layout.gpus[0].numa", "out of range"),
         ('"0000:1b:00.0", numa: 0', '"0000:1b:00.0", numa: -1', "layout.gpus[0].numa", "out of range"),
@@ -125,9 +125,9 @@ def test_an_unquoted_identifier_is_told_to_be_quoted(refuse: Refusal) -> None:
         ("NDR, count: 1", "NDR, count: 2", "layout.nics", "nic count is 2"),
         ('pair: "0000:1b:00.0"', 'pair: "0000:1c:00.0"', "layout.nics[0].pair", "not a device of the other kind"),
         (', pair: "0000:1b:00.0"', "", "layout.gpus[0].pair", "mutual"),
-        ("rate_gbps: 400", "rate_gbps: .nan", "nic.rate_gbps", "above 0"),
-        ("rdma: true", "rdma: false", "why_not_rdma", "without a reason"),
-        ('pci_device: "1021"', 'pci_device: "0x1021"', "nic.pci_device", "hex digits"),
+        ("rateGbps: 400", "rateGbps: .nan", "nic.rateGbps", "above 0"),
+        ("rdma: true", "rdma: false", "whyNotRdma", "without a reason"),
+        ('pciDevice: "1021"', 'pciDevice: "0x1021"', "nic.pciDevice", "hex digits"),
         ("    sources: [ours]\n", "    sources: [theirs]\n", "sources[0]", "not explained"),
     ],
 )

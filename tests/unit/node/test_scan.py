@@ -150,12 +150,14 @@ def test_members_of_a_bond_are_excluded(make_host: Host, scan_host: Scan) -> Non
     assert "stays with the node" in next(one.excluded for one in inventory.nics if one.id == "bond0")
 
 
-def test_an_ipv6_default_route_makes_an_uplink(make_host: Host, scan_host: Scan) -> None:
+def test_an_ipv6_default_route_makes_an_uplink_where_ipv4_has_none(make_host: Host, scan_host: Scan) -> None:
     root = make_host(variations=Variations(roce=True))
     zeros = "0" * 32
     route = f"{zeros} 00 {zeros} 00 fe80{'0' * 27}1 00000400 00000001 00000000 00000003 rail2"
     reject = f"{zeros} 00 {zeros} 00 {zeros} ffffffff 00000001 00000000 00200200 rail3"
     (root / "proc/net/ipv6_route").write_text(f"{route}\n{reject}\n")
+    assert nic(scan_host(root), "0103:00:00.0").excluded == ""  # a table of policy routing, as far as files tell
+    (root / "proc/net/route").write_text("Iface\n")
     inventory = scan_host(root)
     assert "default route" in nic(inventory, "0103:00:00.0").excluded
     assert nic(inventory, "0104:00:00.0").excluded == ""

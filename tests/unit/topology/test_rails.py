@@ -4,10 +4,20 @@ from fishplate.topology.inventory import Nic, PciFunction, Port, RdmaDevice
 from fishplate.topology.rails import number_rails
 
 
-def nic(address: str, *, layer: str = "InfiniBand", physfn: str = "", excluded: str = "", rdma: bool = True) -> Nic:
+def nic(
+    address: str,
+    *,
+    layer: str = "InfiniBand",
+    physfn: str = "",
+    excluded: str = "",
+    uplink: bool = False,
+    rdma: bool = True,
+) -> Nic:
     port = msgspec.convert({"number": 1, "linkLayer": layer}, Port)
     devices = (RdmaDevice(name="mlx5_9", ports=(port,)),) if rdma else ()
-    return Nic(id=address, pci=PciFunction(address=address, physfn=physfn), rdma=devices, excluded=excluded)
+    return Nic(
+        id=address, pci=PciFunction(address=address, physfn=physfn), rdma=devices, excluded=excluded, uplink=uplink
+    )
 
 
 def rails(*nics: Nic, layout: tuple[str, ...] = (), azure: bool = False) -> list[int | None]:
@@ -24,7 +34,7 @@ def test_on_azure_the_domain_is_the_rail() -> None:
 
 
 def test_azure_ethernet_has_no_rail() -> None:
-    assert rails(nic("9a3f:00:02.0", layer="InfiniBand"), azure=True) == [None]
+    assert rails(nic("0101:00:00.0"), nic("9a3f:00:02.0", layer="Ethernet"), azure=True) == [0, None]
 
 
 def test_elsewhere_the_rank_by_address_counts() -> None:
@@ -46,9 +56,14 @@ def test_virtual_functions_share_the_rail_of_their_pf() -> None:
     ]
 
 
-def test_excluded_and_plain_functions_take_no_number() -> None:
-    assert rails(nic("0000:01:00.0", excluded="uplink"), nic("0000:02:00.0", rdma=False), nic("0000:03:00.0")) == [
-        None,
-        None,
-        0,
-    ]
+def test_the_uplink_and_plain_functions_take_no_number() -> None:
+    uplink = nic("0000:01:00.0", excluded="carries the default route", uplink=True)
+    assert rails(uplink, nic("0000:02:00.0", rdma=False), nic("0000:03:00.0")) == [None, None, 0]
+
+
+def test_a_nic_that_is_excluded_for_now_keeps_its_number_free() -> None:
+    assert rails(nic("0000:01:00.0", excluded="bound to vfio-pci"), nic("0000:03:00.0")) == [None, 1]
+
+
+def test_a_layout_that_fits_no_nic_is_not_used() -> None:
+    assert rails(nic("0000:01:00.0"), nic("0000:03:00.0"), layout=("0101:00:00.0",)) == [0, 1]

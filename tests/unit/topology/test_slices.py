@@ -131,6 +131,25 @@ def test_attributes_stay_while_a_pod_holds_the_rdma_device() -> None:
     assert publish_slices(remember(before, Inventory(nics=(away,))), node="n") == publish_slices(before, node="n")
 
 
+def test_one_of_two_interfaces_in_a_pod_stays_in_the_picture() -> None:
+    second = msgspec.structs.replace(NETDEV, name="rail1", ifindex=8)
+    both = msgspec.structs.replace(FULL, netdevs=(msgspec.structs.replace(NETDEV, ifindex=7), second))
+    before, now = Inventory(nics=(both,)), Inventory(nics=(msgspec.structs.replace(both, netdevs=(second,)),))
+    assert publish_slices(remember(before, now), node="n") == publish_slices(before, node="n")
+
+
+def test_a_renamed_interface_is_not_two() -> None:
+    old = msgspec.structs.replace(FULL, netdevs=(msgspec.structs.replace(NETDEV, ifindex=7),))
+    new = msgspec.structs.replace(FULL, netdevs=(msgspec.structs.replace(NETDEV, ifindex=7, name="ens1"),))
+    assert remember(Inventory(nics=(old,)), Inventory(nics=(new,))).nics == (new,)
+
+
+def test_long_node_names_stay_apart() -> None:
+    names = [publish_slices(Inventory(), node="n" * 250 + end, driver="d" * 60)[0].metadata.name for end in ("a", "b")]
+    assert len(set(names)) == 2
+    assert all(len(name) <= 253 for name in names)
+
+
 def test_an_unbound_driver_is_told_and_not_hidden() -> None:
     pci = msgspec.structs.replace(PCI, driver="")
     now = Inventory(nics=(msgspec.structs.replace(FULL, pci=pci, netdevs=(), rdma=(), excluded="no driver is bound"),))

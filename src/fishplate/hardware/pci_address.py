@@ -3,12 +3,23 @@
 import re
 
 # A domain has four hex digits, or more behind Intel VMD; upstream DRANET knows four only and loses such devices.
-ADDRESS = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\Z")
+ADDRESS = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([01][0-9a-f])\.([0-7])\Z")
 ROOT = re.compile(r"pci([0-9a-f]{4,8}):([0-9a-f]{2})\Z")
 
 
 def is_address(text: str) -> bool:
     return ADDRESS.match(text) is not None
+
+
+def nearest_address(path: str) -> str:
+    """The innermost PCI function in a path of sysfs, "" if there is none."""
+    return next((part for part in reversed(path.split("/")) if is_address(part)), "")
+
+
+def subfunction(path: str) -> str:
+    """The mlx5 subfunction a path of sysfs leads through (`mlx5_core.sf.2` → "2"), "" if none."""
+    match = re.search(r"/mlx5_core\.sf\.(\d{1,6})(?:/|\Z)", path)
+    return match[1] if match else ""
 
 
 def address_key(address: str) -> tuple[int, int, int, int]:
