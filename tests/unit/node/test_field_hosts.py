@@ -115,9 +115,9 @@ def test_soft_roce_below_a_virtio_device_is_soft_and_second(field: Field) -> Non
 def test_a_representor_is_never_the_interface(field: Field) -> None:
     pf = field.pci("pci0000:80/0000:81:00.0")
     field.net(pf, "eth4", phys_port_name="p0")
-    field.net(pf, "eth10", phys_port_name="pf0vf0")
+    field.net(pf, "eth3", phys_port_name="pf0vf0")
     found = nic(field.look(), "0000:81:00.0")
-    assert [one.name for one in found.netdevs] == ["eth4", "eth10"]
+    assert [one.name for one in found.netdevs] == ["eth3", "eth4"]
     assert found.interface is not None
     assert found.interface.name == "eth4"
 
