@@ -1,0 +1,56 @@
+"""A plain HTTP client for the lab's API server: JSON in, JSON out, one connection per thread.
+
+Fishplate's own client is what the lab tests, so the lab does not use it.
+"""
+
+import http.client
+import json
+import ssl
+import threading
+from pathlib import Path
+
+import msgspec
+
+from fishplate.errors import OutsideError
+
+Object = dict[str, object]
+
+
+class ApiError(OutsideError):
+    def __init__(self, status: int, what: str, where: str) -> None:
+        super().__init__(what, where=where)
+        self.status = status
+
+
+class ApiClient:
+    def __init__(self, port: int, authority: Path, token: str) -> None:
+        self._port = port
+        self._tls = ssl.create_default_context(cafile=str(authority))
+        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        self._local = threading.local()
+
+    def request(self, method: str, path: str, body: Object | None = None, *, kind: str = "application/json") -> Object:
+        status, data = self._send(method, path, json.dumps(body).encode() if body is not None else None, kind)
+        if status >= 400:
+            raise ApiError(status, data.decode(errors="replace")[:1000], f"{method} {path}")
+        return msgspec.json.decode(data, type=dict[str, object])
+
+    def ready(self) -> bool:
+        try:
+            return self._send("GET", "/readyz", None, "application/json")[0] == 200
+        except OSError:
+            return False
+
+    def _send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        headers = {**self._headers, "Content-Type": kind}
+        connection = getattr(self._local, "connection", None)
+        if not isinstance(connection, http.client.HTTPSConnection):
+            connection = http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=30)
+            self._local.connection = connection
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise OSError(f"{method} {path}: {error}") from error
