@@ -68,7 +68,11 @@ def status(name: str) -> None:
     click.echo(lab.kubectl("get", "nodes", "-o", "wide").stdout, nl=False)
 
 
-@main.command(context_settings={"ignore_unknown_options": True})
+# Everything after the first word belongs to the other program, `--` included.
+_PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+
+
+@main.command(context_settings=_PASS_ON)
 @click.argument("node")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
@@ -83,7 +87,7 @@ def ssh(name: str, node: str, command: tuple[str, ...]) -> None:
     os.execvp(argv[0], argv if command else [argv[0], "-t", *argv[1:-2]])
 
 
-@main.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@main.command(context_settings=_PASS_ON)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def kubectl(name: str, args: tuple[str, ...]) -> None:

@@ -103,6 +103,8 @@ def apiserver_argv(plane: ControlPlane) -> list[str]:
         f"--tls-private-key-file={keys / 'api.key'}",
         f"--kubelet-client-certificate={keys / 'kubelet-client.crt'}",
         f"--kubelet-client-key={keys / 'kubelet-client.key'}",
+        # Nobody resolves the nodes' names.
+        "--kubelet-preferred-address-types=InternalIP",
         "--audit-log-path=audit.log",
         f"--audit-policy-file={HERE / 'manifests' / 'audit.yaml'}",
         # The loopback address cannot be an endpoint; the nodes relay the service address themselves.

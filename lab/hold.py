@@ -120,16 +120,28 @@ def _has_account(client: ApiClient) -> bool:
     return True
 
 
+def _check_nodes(keeper: Keeper) -> None:
+    """A node that cannot boot says so on its console; there is no point in waiting for it."""
+    keeper.check()
+    for log in keeper.logs.glob("*.console.log"):
+        text = log.read_text(errors="replace")
+        if "Kernel panic" in text or "lab: boot failed" in text:
+            raise OutsideError(f"{log.name.split('.')[0]} cannot boot", where=str(log), remedy="read the console log")
+
+
 def _await_nodes(keeper: Keeper, client: ApiClient, nodes: tuple[NodeState, ...]) -> None:
+    def check() -> None:
+        _check_nodes(keeper)
+
     for node in nodes:
-        wait_until(lambda n=node: answers_ssh(n), f"{node.name} answers", within_s=300, check=keeper.check)  # type: ignore[misc]
+        wait_until(lambda n=node: answers_ssh(n), f"{node.name} answers", within_s=300, check=check)  # type: ignore[misc]
         keeper.start(f"ssh-{node.name}", master_argv(node))
     for node in nodes:
         socket = keeper.directory / f"ssh-{node.name}"
-        wait_until(socket.exists, f"ssh to {node.name}", within_s=120, check=keeper.check)
+        wait_until(socket.exists, f"ssh to {node.name}", within_s=120, check=check)
         say(f"{node.name} is up; waiting for its kubelet")
     for node in nodes:
-        wait_until(lambda n=node: _is_ready(client, n.name), f"{node.name} Ready", within_s=300, check=keeper.check)  # type: ignore[misc]
+        wait_until(lambda n=node: _is_ready(client, n.name), f"{node.name} Ready", within_s=300, check=check)  # type: ignore[misc]
 
 
 class _Condition(msgspec.Struct):

@@ -79,18 +79,24 @@ def order_modules(dependencies: str, wanted: tuple[str, ...]) -> list[str]:
     return ordered
 
 
+def choose_modules(dependencies: str, trees: tuple[str, ...]) -> list[str]:
+    """File names of the modules below these places, and of all they depend on."""
+    chosen: set[str] = set()
+    for line in dependencies.splitlines():
+        file, _, needs = line.partition(":")
+        place = file.removeprefix("kernel/")
+        if any(place == tree or place.startswith(f"{tree}/") for tree in trees):
+            chosen |= {file, *needs.split()}
+    return sorted(chosen)
+
+
 def _install_modules(package: Path, root: Path, trees: tuple[str, ...]) -> Path:
     source = next((package / "lib/modules").iterdir())
     target = root / "usr/lib/modules" / source.name
-    for tree in trees:
-        path, out = source / "kernel" / tree, target / "kernel" / tree
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            shutil.copytree(path, out)
-        elif path.is_file():
-            shutil.copy2(path, out)
-        else:
-            raise OutsideError(f"the kernel package has no modules in {tree}", where="lab/node/packages.toml")
+    run_checked(["depmod", "-b", str(package), source.name], what="depmod")
+    for name in choose_modules((source / "modules.dep").read_text(), trees):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source / name, target / name)
     for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
         shutil.copy2(source / name, target / name)
     run_checked(["depmod", "-b", str(root / "usr"), source.name], what="depmod")

@@ -117,6 +117,7 @@ def _spawn(directory: Path, request: Request) -> subprocess.Popen[bytes]:
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         # Ctrl-C goes to the owner, and reaches the keeper as the end of its pipe.
         start_new_session=True,
     )
