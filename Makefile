@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format bench mutants requirements clean
+.PHONY: help demo test lab lab-up lab-down lint format bench mutants requirements clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -17,6 +17,18 @@ demo: $(BIN)/.run  ## the story so far, on simulated hosts
 
 test: $(BIN)/.dev lint  ## lint, then every test that needs no lab
 	$(BIN)/pytest -n 2 -m "not lab"
+
+lab: $(BIN)/.dev  ## real Kubernetes, real RDMA devices: build, boot, test, tear down; nothing may be left behind
+	$(BIN)/python -m lab build
+	$(BIN)/python -m lab footprint take $(BIN)/.lab-footprint
+	$(BIN)/python -m pytest -m lab -v --durations=10 tests/lab
+	$(BIN)/python -m lab footprint compare $(BIN)/.lab-footprint
+
+lab-up: $(BIN)/.dev  ## two nodes to play with, until `make lab-down`
+	$(BIN)/python -m lab up
+
+lab-down: $(BIN)/.dev  ## end what `make lab-up` started
+	$(BIN)/python -m lab down
 
 lint: $(BIN)/.dev  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

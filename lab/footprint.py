@@ -14,6 +14,10 @@ from lab.cache import cache_directory
 from lab.keeper import MARK
 
 
+# Names under which mmdebstrap, QEMU and the lab itself make temporary files.
+_TEMPORARY = ("mmdebstrap", "vl.", "qemu", "fishplate-lab")
+
+
 class Footprint(msgspec.Struct, frozen=True, kw_only=True):
     processes: frozenset[str]
     mounts: frozenset[str]
@@ -52,7 +56,7 @@ def _files() -> frozenset[str]:
     lab = TREE / ".lab"
     found |= {f"file {p}" for p in lab.rglob("*")} if lab.is_dir() else set()
     for place in ("/tmp", "/var/tmp", "/run", "/dev/shm"):
-        found |= {f"file {p}" for p in Path(place).iterdir() if any(w in p.name for w in ("lab", "mmdebstrap", "vl."))}
+        found |= {f"file {p}" for p in Path(place).iterdir() if p.name.startswith(_TEMPORARY)}
     return frozenset(found)
 
 

@@ -104,7 +104,7 @@ def write_image(directory: Path, out: Path, settings: ImageSettings) -> None:
 def assemble_image(out: Path, settings: ImageSettings, *, packages: Sequence[str], requirements: Path | None) -> None:
     """An image from Debian packages and wheels. The same script fills the root of the image that users build."""
     script = HERE / "image-root"
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(prefix="fishplate-lab-") as scratch:
         root = Path(scratch) / "root"
         environment = {**os.environ, "PACKAGES": " ".join(packages), "REQUIREMENTS": str(requirements or "")}
         run_checked([str(script), str(root)], what=script.name, environment=environment)

@@ -90,7 +90,9 @@ def _management_argv(machine: Machine) -> list[str]:
 
 
 def _nic_argv(link: Link, netdev: str, bus: str) -> list[str]:
-    return ["-device", f"virtio-net-pci,netdev={netdev},mac={link.mac},romfile=,bus={bus}"]
+    # Without a speed, Soft-RoCE cannot tell a rate and the kernel complains at every query.
+    speed = "speed=100000,duplex=full"
+    return ["-device", f"virtio-net-pci,netdev={netdev},mac={link.mac},{speed},romfile=,bus={bus}"]
 
 
 def _cable(name: str, here: str, there: str) -> str:

@@ -1,0 +1,42 @@
+"""Fixtures for tests against real Kubernetes. A lab is made once per run and ends with it, however the run ends."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# `lab` sits beside the package, not in it; the `pytest` command does not put the tree on the path.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from lab.session import Lab, running
+from lab.state import Request
+
+# The first test of a lab waits for the boot of its nodes, under emulation and perhaps on a busy machine.
+_TIMEOUT_S = 600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("lab") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+
+
+def _name(kind: str) -> str:
+    """Fixed, so that a run clears what a killed one left; per worker, so that workers do not."""
+    return "-".join(["pytest", kind, os.environ.get("PYTEST_XDIST_WORKER", "main")])
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[Lab]:
+    """API server, scheduler and controller manager; nodes are whatever the test writes."""
+    with running(_name("plane"), Request(nodes=0)) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def two_nodes() -> Iterator[Lab]:
+    """Two booted nodes in the shape of a GB300 machine, joined by Soft-RoCE, with the newer GPU driver's stand-in."""
+    with running(_name("nodes"), Request(nodes=2, shape="gb300")) as lab:
+        yield lab
