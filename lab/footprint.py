@@ -13,7 +13,6 @@ from lab import TREE
 from lab.cache import cache_directory
 from lab.keeper import MARK
 
-
 # Names under which mmdebstrap, QEMU and the lab itself make temporary files.
 _TEMPORARY = ("mmdebstrap", "vl.", "qemu", "fishplate-lab")
 

@@ -1,14 +1,9 @@
 """Fixtures for tests against real Kubernetes. A lab is made once per run and ends with it, however the run ends."""
 
 import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-# `lab` sits beside the package, not in it; the `pytest` command does not put the tree on the path.
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from lab.session import Lab, running
 from lab.state import Request

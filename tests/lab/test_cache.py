@@ -8,11 +8,11 @@ from lab.cache import cached, digest_files
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FISHPLATE_LAB_CACHE", str(tmp_path / "cache"))
 
 
-def test_an_entry_is_built_once():
+def test_an_entry_is_built_once() -> None:
     calls = []
 
     def build(out: Path) -> None:
@@ -25,7 +25,7 @@ def test_an_entry_is_built_once():
     assert len(calls) == 1
 
 
-def test_a_failed_build_leaves_no_entry_and_says_which(capsys: pytest.CaptureFixture[str]):
+def test_a_failed_build_leaves_no_entry_and_says_which(capsys: pytest.CaptureFixture[str]) -> None:
     def build(out: Path) -> None:
         (out / "half").write_text("")
         raise ValueError("no")
@@ -37,7 +37,7 @@ def test_a_failed_build_leaves_no_entry_and_says_which(capsys: pytest.CaptureFix
     assert not (cached("thing", "1", lambda out: None) / "half").exists()
 
 
-def test_digest_follows_content_and_names(tmp_path: Path):
+def test_digest_follows_content_and_names(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_text("1")
     before = digest_files([tmp_path / "d"])

@@ -25,14 +25,14 @@ def root(tmp_path: Path) -> Path:
     return directory
 
 
-def test_every_blob_has_the_digest_it_is_named_after(root: Path):
+def test_every_blob_has_the_digest_it_is_named_after(root: Path) -> None:
     files = pack_image(pack_layer(root), SETTINGS)
     blobs = {n.rpartition("/")[2]: c for n, c in files.items() if n.startswith("blobs/")}
     assert blobs
     assert all(hashlib.sha256(content).hexdigest() == name for name, content in blobs.items())
 
 
-def test_index_leads_to_manifest_config_and_layer(root: Path):
+def test_index_leads_to_manifest_config_and_layer(root: Path) -> None:
     files = pack_image(pack_layer(root), SETTINGS)
 
     def blob(descriptor: dict[str, str]) -> bytes:
@@ -51,13 +51,13 @@ def test_index_leads_to_manifest_config_and_layer(root: Path):
         assert tar.getmember("bin/other").linkname == "thing"
 
 
-def test_same_content_gives_the_same_archive_whoever_made_it_and_when(root: Path, tmp_path: Path):
+def test_same_content_gives_the_same_archive_whoever_made_it_and_when(root: Path, tmp_path: Path) -> None:
     write_image(root, tmp_path / "one.tar", SETTINGS)
     os.utime(root / "bin" / "thing", (1, 1))
     write_image(root, tmp_path / "two.tar", SETTINGS)
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
 
 
-def test_a_name_without_a_tag_is_refused(root: Path, tmp_path: Path):
+def test_a_name_without_a_tag_is_refused(root: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a tag"):
         write_image(root, tmp_path / "x.tar", ImageSettings(name="lab.test:5000/thing"))

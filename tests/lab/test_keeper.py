@@ -22,7 +22,7 @@ def _wait(condition: Callable[[], bool]) -> None:
         os.sched_yield()
 
 
-def test_stop_ends_every_child(tmp_path: Path):
+def test_stop_ends_every_child(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path)
     for name in ("one", "two"):
         keeper.start(name, ["sleep", "1000"])
@@ -31,10 +31,11 @@ def test_stop_ends_every_child(tmp_path: Path):
     assert find_processes(tmp_path) == []
 
 
-def test_children_die_with_a_killed_keeper(tmp_path: Path):
+def test_children_die_with_a_killed_keeper(tmp_path: Path) -> None:
     code = (
         "import pathlib, signal, sys\nfrom lab.keeper import Keeper\n"
-        "k = Keeper(pathlib.Path(sys.argv[1]))\nk.start('one', ['sleep', '1000'])\nprint('up', flush=True)\nsignal.pause()"
+        "k = Keeper(pathlib.Path(sys.argv[1]))\nk.start('one', ['sleep', '1000'])\n"
+        "print('up', flush=True)\nsignal.pause()"
     )
     environment = {**os.environ, "PYTHONPATH": f"{TREE}:{TREE / 'src'}"}
     with subprocess.Popen([sys.executable, "-c", code, tmp_path], env=environment, stdout=subprocess.PIPE) as keeper:
@@ -45,7 +46,7 @@ def test_children_die_with_a_killed_keeper(tmp_path: Path):
     _wait(lambda: find_processes(tmp_path) == [])
 
 
-def test_a_child_that_ends_is_reported_with_its_last_words(tmp_path: Path):
+def test_a_child_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path)
     keeper.start("short", ["sh", "-c", "echo no disk left; exit 3"])
     keeper.children["short"].wait()
@@ -53,7 +54,7 @@ def test_a_child_that_ends_is_reported_with_its_last_words(tmp_path: Path):
         keeper.check()
 
 
-def test_leftovers_are_found_by_their_mark_and_others_are_not_touched(tmp_path: Path):
+def test_leftovers_are_found_by_their_mark_and_others_are_not_touched(tmp_path: Path) -> None:
     mine = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: str(tmp_path)})
     other = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: f"{tmp_path}-other"})
     try:

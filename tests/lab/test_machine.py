@@ -1,5 +1,6 @@
 """The command line of a node's QEMU, from its shape."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def _devices(argv: list[str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_gpu_and_nic_has_a_pcie_root_of_its_own_on_its_numa_node(shape: str):
+def test_every_gpu_and_nic_has_a_pcie_root_of_its_own_on_its_numa_node(shape: str) -> None:
     devices, wanted = _devices(_argv(shape)), find_shape(shape)
     roots = {d["id"]: int(d["numa_node"]) for d in devices if d["driver"] == "pxb-pcie"}
     ports = {d["id"]: d["bus"] for d in devices if d["driver"] == "pcie-root-port"}
@@ -45,14 +46,14 @@ def test_every_gpu_and_nic_has_a_pcie_root_of_its_own_on_its_numa_node(shape: st
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_bus_numbers_leave_room_below_each_root_and_stay_below_256(shape: str):
+def test_bus_numbers_leave_room_below_each_root_and_stay_below_256(shape: str) -> None:
     numbers = sorted(int(d["bus_nr"]) for d in _devices(_argv(shape)) if d["driver"] == "pxb-pcie")
-    assert all(later - earlier >= 2 for earlier, later in zip(numbers, numbers[1:], strict=False))
+    assert all(later - earlier >= 2 for earlier, later in itertools.pairwise(numbers))
     assert numbers[-1] + 1 < 256
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_two_devices_share_a_slot_of_the_first_root(shape: str):
+def test_no_two_devices_share_a_slot_of_the_first_root(shape: str) -> None:
     slots = [d.get("addr") for d in _devices(_argv(shape)) if d["bus"] == "pcie.0"]
     assert None not in slots
     assert len(set(slots)) == len(slots)
@@ -60,7 +61,7 @@ def test_no_two_devices_share_a_slot_of_the_first_root(shape: str):
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-def test_a_guest_reaches_the_api_server_and_its_peers_only(index: int):
+def test_a_guest_reaches_the_api_server_and_its_peers_only(index: int) -> None:
     argv = _argv("gb300", index, 3)
     netdevs = [argv[i + 1] for i, word in enumerate(argv) if word == "-netdev"]
     users = [n for n in netdevs if n.startswith("user,")]
@@ -74,7 +75,7 @@ def test_a_guest_reaches_the_api_server_and_its_peers_only(index: int):
     assert all(n.startswith("hubport,") or "type=unix" in n for n in others)
 
 
-def test_both_ends_of_a_wire_name_each_other():
+def test_both_ends_of_a_wire_name_each_other() -> None:
     hub = [w for w in wire_argv("rdma0", 1, 0, 3) if w.startswith("dgram")]
     ends = [w for i in (1, 2) for w in wire_argv("rdma0", 1, i, 3) if w.startswith("dgram")]
 
@@ -85,7 +86,7 @@ def test_both_ends_of_a_wire_name_each_other():
     assert [paths(h) for h in hub] == [paths(e)[::-1] for e in ends]
 
 
-def test_addresses_differ_between_nodes_and_rails_have_networks_of_their_own():
+def test_addresses_differ_between_nodes_and_rails_have_networks_of_their_own() -> None:
     networks = [plan_network(i, 3, 4) for i in range(3)]
     macs = [link.mac for n in networks for link in (n.mgmt, n.pod, *n.rdma)]
     assert len(set(macs)) == len(macs)
@@ -94,7 +95,7 @@ def test_addresses_differ_between_nodes_and_rails_have_networks_of_their_own():
     assert len(set.union(*rails)) == 4
 
 
-def test_unknown_shape_names_the_known_ones():
+def test_unknown_shape_names_the_known_ones() -> None:
     with pytest.raises(UnknownNameError) as caught:
         find_shape("gb200")
     assert set(caught.value.nearest) == set(SHAPES)

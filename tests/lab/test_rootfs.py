@@ -21,21 +21,21 @@ kernel/drivers/virtiofoo/foo.ko:
 """
 
 
-def test_a_module_is_loaded_after_what_it_needs_and_only_once():
+def test_a_module_is_loaded_after_what_it_needs_and_only_once() -> None:
     order = [Path(f).stem for f in order_modules(DEPENDENCIES, ("virtio_blk", "ext4", "virtio_blk"))]
     assert order == ["virtio", "virtio_blk", "mbcache", "crc16", "jbd2", "ext4"]
 
 
-def test_a_module_that_is_built_in_needs_no_loading():
+def test_a_module_that_is_built_in_needs_no_loading() -> None:
     assert order_modules(DEPENDENCIES, ("crc32c_generic",)) == []
 
 
-def test_dependencies_outside_the_chosen_places_come_along():
+def test_dependencies_outside_the_chosen_places_come_along() -> None:
     chosen = choose_modules(DEPENDENCIES, ("drivers/infiniband", "drivers/virtio"))
     assert [Path(f).stem for f in chosen] == ["rdma_cm", "virtio", "configfs"]
 
 
-def test_only_sources_of_the_suite_are_used(tmp_path: Path):
+def test_only_sources_of_the_suite_are_used(tmp_path: Path) -> None:
     (tmp_path / "sources.list.d").mkdir()
     (tmp_path / "sources.list.d" / "a.sources").write_text("Suites: bookworm\n")
     (tmp_path / "sources.list.d" / "b.list").write_text("deb http://example.test trixie main\n")
@@ -44,7 +44,7 @@ def test_only_sources_of_the_suite_are_used(tmp_path: Path):
         find_sources("sid", tmp_path)
 
 
-def test_cpio_entries_are_aligned_and_directories_come_before_their_files():
+def test_cpio_entries_are_aligned_and_directories_come_before_their_files() -> None:
     packed = pack_cpio({"bin/busybox": b"12345", "init": b"x"})
     names, at = [], 0
     while packed[at : at + 6] == b"070701":

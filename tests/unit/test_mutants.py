@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from mutants.patches import ROOT, Mutant, apply_mutant, load_mutants
 
 
