@@ -192,5 +192,6 @@ def running(name: str, request: Request) -> Iterator[Lab]:
     try:
         yield lab
     finally:
+        lab.api.close()
         _end(keeper)
         _clear(lab.directory)
