@@ -9,6 +9,7 @@ import io
 import json
 import os
 import stat
+import sys
 import tarfile
 import tempfile
 from collections.abc import Sequence
@@ -106,6 +107,7 @@ def assemble_image(out: Path, settings: ImageSettings, *, packages: Sequence[str
     script = HERE / "image-root"
     with tempfile.TemporaryDirectory(prefix="fishplate-lab-") as scratch:
         root = Path(scratch) / "root"
-        environment = {**os.environ, "PACKAGES": " ".join(packages), "REQUIREMENTS": str(requirements or "")}
+        environment = {**os.environ, "PACKAGES": " ".join(packages), "PYTHON": sys.executable}
+        environment["REQUIREMENTS"] = str(requirements.absolute()) if requirements else ""
         run_checked([str(script), str(root)], what=script.name, environment=environment)
         write_image(root, out, settings)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import fishplate
+from lab import TREE
 from lab.guest import Node
-from lab.image import ImageSettings, write_image
+from lab.image import ImageSettings, assemble_image, write_image
 from lab.machine import find_shape
 from lab.rootfs import node_system
 from lab.session import Lab
@@ -217,6 +219,18 @@ def test_an_image_made_here_runs_there(cleared: Lab, tmp_path: Path) -> None:
     cleared.kubectl("create", "-f", "-", stdin=_pod("own", "lab.test/own:1", ["sh", "-c", "read x </message; echo $x"]))
     cleared.kubectl("wait", "pod/own", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s", timeout_s=150)
     assert cleared.kubectl("logs", "own").stdout == "from a directory\n"
+
+
+def test_an_image_of_debian_packages_and_wheels_runs_the_program(cleared: Lab, tmp_path: Path) -> None:
+    settings = ImageSettings(name="lab.test/fishplate:1", entrypoint=("fishplate",))
+    assemble_image(
+        tmp_path / "fishplate.tar", settings, packages=("python3",), requirements=TREE / "requirements" / "run.txt"
+    )
+    cleared.load(tmp_path / "fishplate.tar", [cleared.node(0)])
+    pod = _pod("program", "lab.test/fishplate:1", ["fishplate", "--version"], nodeName="node-0")
+    cleared.kubectl("create", "-f", "-", stdin=pod)
+    cleared.kubectl("wait", "pod/program", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s", timeout_s=200)
+    assert fishplate.__version__ in cleared.kubectl("logs", "program").stdout
 
 
 def test_files_go_to_a_node_and_commands_come_back(two_nodes: Lab, tmp_path: Path) -> None:
