@@ -5,7 +5,9 @@
     │   ├── UsageError           a command line that makes no sense
     │   ├── UnknownNameError     a name nobody knows; carries the nearest ones
     │   ├── DocumentError        a file that cannot be read as what it should be
-    │   └── RootError            a directory that is no host's file system
+    │   ├── RootError            a directory that is no host's file system
+    │   ├── CelCompileError      a selector that does not compile; carries each error with its place
+    │   └── CelRuntimeError      a selector that fails on a device
     └── OutsideError             the world outside failed us                  exit 3
 
 Each says what happened, where, and what to do about it. A negative verdict is not an error: it is a finding, and the
@@ -51,6 +53,18 @@ class DocumentError(InputError):
 
 class RootError(InputError):
     """A directory that was given as a host's file system and is none."""
+
+
+class CelCompileError(InputError):
+    """A selector that does not compile. `issues` are (line, column, message); the text is kube-apiserver's."""
+
+    def __init__(self, what: str, *, issues: tuple[tuple[int, int, str], ...] = (), where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.issues = issues
+
+
+class CelRuntimeError(InputError):
+    """A selector that fails on a device. kube-scheduler gives up on the whole pod when that happens."""
 
 
 class OutsideError(FishplateError):

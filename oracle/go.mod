@@ -1,0 +1,3 @@
+module fishplate.example/oracle
+
+go 1.26.0

@@ -1,0 +1,1 @@
+"""The functions of the DRA environments, one module a library."""

@@ -1,0 +1,97 @@
+"""A compiled selector: whether it matches a device, what it costs, what it reads, and why it said no."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fishplate.cel.root import Root
+from fishplate.cel.tracker import COST_LIMIT, Cancelled
+from fishplate.cel.values import Err, Value, type_name
+from fishplate.errors import CelRuntimeError
+
+if TYPE_CHECKING:
+    from fishplate.cel.attributes import Node
+    from fishplate.cel.checker import Checked
+    from fishplate.cel.device import Device
+
+
+class _Rules(Protocol):
+    modern: bool
+    accepts_lists: bool
+
+
+class Outcome(NamedTuple):
+    """One evaluation: a value or an error message, and the cost up to there (None if it never started)."""
+
+    value: Value
+    error: str
+    cost: int | None
+
+
+class Program:
+    def __init__(self, *, source: str, node: Node, checked: Checked, cost: int, environment: _Rules) -> None:
+        self.source = source
+        self.cost = cost
+        self._node = node
+        self._checked = checked
+        self._modern = environment.modern
+        self._accepts_lists = environment.accepts_lists
+
+    @property
+    def too_expensive(self) -> bool:
+        """Whether kube-apiserver would refuse it."""
+        return self.cost > COST_LIMIT
+
+    def run(self, device: Device) -> Outcome:
+        """Evaluate by the reference path, counting the cost."""
+        if problem := self._problem(device):
+            return Outcome(None, problem, None)
+        root = Root(device, modern=self._modern)
+        try:
+            value = self._node.eval(root)
+        except Cancelled as stop:
+            return Outcome(None, str(stop), root.tracker.cost)
+        if isinstance(value, Err):
+            return Outcome(None, value.message, root.tracker.cost)
+        return Outcome(value, "", root.tracker.cost)
+
+    def _problem(self, device: Device) -> str:
+        """What fails before evaluation: attributes without a usable value."""
+        if device.problem:
+            return device.problem
+        if device.has_lists and not self._accepts_lists:
+            return f"attribute {device.first_list()}: unsupported attribute value"
+        return ""
+
+    def evaluate(self, device: Device) -> Value:
+        outcome = self.run(device)
+        if outcome.error:
+            raise CelRuntimeError(outcome.error)
+        return outcome.value
+
+    def matches(self, device: Device) -> bool:
+        value = self.evaluate(device)
+        if isinstance(value, bool):
+            return value
+        raise CelRuntimeError(not_bool(value))
+
+
+def not_bool(value: Value) -> str:
+    name = type_name(value)
+    return f"CEL result of type {name} could not be converted to bool: {_conversion(value, name)}"
+
+
+_SHORT = {"kubernetes.Semver": "Semver", "kubernetes.Quantity": "Quantity", "net.IP": "IP", "net.CIDR": "CIDR"}
+
+
+def _conversion(value: Value, name: str) -> str:
+    match name:
+        case "int" | "uint":
+            return f"unsupported type conversion from '{name}' to bool"
+        case "string":
+            return "unsupported native conversion from string to 'bool'"
+        case "list" | "map":
+            return f"type conversion error from {name} to 'bool'"
+        case "double":
+            return "type conversion error from Double to 'bool'"
+    return f"type conversion error from '{_SHORT.get(name, name)}' to 'bool'"
