@@ -227,13 +227,11 @@ class _Checker:
         if good:
             self.overloads[expr.id] = [overload]
 
-    def _join(self, node: int, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: Type | None, current: Type) -> Type:
+        """The type of a list's elements. Mixed ones are refused later, by a validator that lets format() have them."""
         if previous is None:
             return current
-        if self._assign([previous], [current]):
-            return unify.most_general(previous, current)
-        self._mismatch(node, previous, current)
-        return ERROR
+        return unify.most_general(previous, current) if self._assign([previous], [current]) else DYN
 
     def _unwrapped(self, expr: Expr, given: Type) -> Type:
         """The value type of an optional element such as `[?x]`."""
@@ -249,15 +247,15 @@ class _Checker:
             given = self.visit(element)
             if index in expr.optional:
                 given = self._unwrapped(element, given)
-            joined = self._join(element.id, joined, given)
+            joined = self._join(joined, given)
         self.types[expr.id] = list_type(joined or self._variable())
 
     def _visit_map(self, expr: MapExpr) -> None:
         keys: Type | None = None
         values: Type | None = None
         for entry in expr.entries:
-            keys = self._join(entry.key.id, keys, self.visit(entry.key))
-            values = self._join(entry.value.id, values, self._entry_value(entry))
+            keys = self._join(keys, self.visit(entry.key))
+            values = self._join(values, self._entry_value(entry))
         if keys is None or values is None:
             keys, values = self._variable(), self._variable()
         self.types[expr.id] = map_type(keys, values)

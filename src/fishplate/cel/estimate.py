@@ -12,6 +12,7 @@ from fishplate.cel import sizes
 from fishplate.cel.ast import ACCUMULATOR, HIDDEN_ACCUMULATOR, Call, Expr, Fold, Ident, ListExpr, Literal, MapExpr, Message, Select
 from fishplate.cel.estimate_calls import Estimate, Operand, estimate_call
 from fishplate.cel.sizes import ONE, TOP, UNKNOWN, ZERO, Range, fixed
+from fishplate.cel.types import DYN
 
 if TYPE_CHECKING:
     from fishplate.cel.checker import Checked
@@ -55,7 +56,7 @@ class _Coster:
     # -- what is known of a node
 
     def _type(self, expr: Expr) -> Type:
-        return self._checked.types[expr.id]
+        return self._checked.types.get(expr.id, DYN)
 
     def _local(self, expr: Expr) -> _Local | None:
         if isinstance(expr, Ident) and (stack := self._locals.get(self._name(expr))):

@@ -38,6 +38,10 @@ class Program:
         self._accepts_lists = environment.accepts_lists
 
     @property
+    def output_type(self) -> str:
+        return self._checked.types[self._checked.expr.id].declared
+
+    @property
     def too_expensive(self) -> bool:
         """Whether kube-apiserver would refuse it."""
         return self.cost > COST_LIMIT

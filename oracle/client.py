@@ -1,0 +1,74 @@
+"""Builds the Go oracle of a minor version and talks to it: one JSON line for a question, one for the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+HERE = Path(__file__).parent
+MINORS = ("1.34", "1.35", "1.36", "1.37")
+_BUILT = HERE.parent / "build" / "oracle"
+
+
+def available() -> bool:
+    return shutil.which("go") is not None
+
+
+def build(minor: str) -> Path:
+    """The oracle's binary, built if it is missing or older than its source."""
+    binary = _BUILT / f"oracle-{minor}"
+    sources = [*HERE.glob("*.go"), HERE / "modules" / f"{minor}.mod"]
+    if binary.exists() and all(binary.stat().st_mtime >= source.stat().st_mtime for source in sources):
+        return binary
+    _BUILT.mkdir(parents=True, exist_ok=True)
+    fresh = binary.with_suffix(f".{os.getpid()}")
+    command = [
+        *("go", "build", "-trimpath", f"-modfile=modules/{minor}.mod", f"-tags=k{minor.replace('.', '')}"),
+        *("-ldflags", f"-s -w -X main.minor={minor}", "-o", str(fresh), "."),
+    ]
+    subprocess.run(command, cwd=HERE, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
+    fresh.replace(binary)
+    return binary
+
+
+class Oracle:
+    """One oracle process. It keeps what it compiled nowhere: each question stands alone."""
+
+    def __init__(self, minor: str) -> None:
+        self.minor = minor
+        self._process = subprocess.Popen(
+            [build(minor)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def ask(self, question: dict[str, Any]) -> Any:
+        return next(self.ask_all([question]))
+
+    def ask_all(self, questions: Iterable[dict[str, Any]]) -> Iterator[Any]:
+        """Answers in order."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        for question in questions:
+            self._process.stdin.write(json.dumps(question, ensure_ascii=False) + "\n")
+            self._process.stdin.flush()
+            reply = json.loads(self._process.stdout.readline())
+            if "error" in reply:
+                raise RuntimeError(f"oracle {self.minor}: {reply['error']} (asked: {question})")
+            yield reply["answer"]
