@@ -15,6 +15,7 @@ import (
 type operation func(request json.RawMessage) (any, error)
 
 var operations = map[string]operation{
+	"allocate":  allocate,
 	"cel":       evaluate,
 	"cel-bench": measure,
 	"cel-env":   declarations,
