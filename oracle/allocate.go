@@ -113,11 +113,11 @@ func steps(allocator structured.Allocator) int64 {
 	if !method.IsValid() {
 		return -1
 	}
-	count := method.Call(nil)[0].FieldByName("NumAllocateOneInvocations")
-	if !count.IsValid() {
+	stats := reflect.Indirect(method.Call(nil)[0])
+	if !stats.IsValid() {
 		return -1
 	}
-	return count.Int()
+	return stats.FieldByName("NumAllocateOneInvocations").Int()
 }
 
 func isNodeOnly(err error) bool {

@@ -18,6 +18,7 @@ from fishplate.cel import environment
 from fishplate.cel.program import not_bool
 from fishplate.errors import CelCompileError
 from oracle.client import MINORS, Oracle
+from oracle.diff_allocate import compare_allocate
 from oracle.devices import as_device, random_device
 from oracle.expressions import Generator
 
@@ -185,12 +186,16 @@ def _print(tally: Tally, minor: str, seconds: float, *, features: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m oracle.diff", description=__doc__)
-    parser.add_argument("part", choices=["cel"])
+    parser.add_argument("part", choices=["cel", "allocate"])
     parser.add_argument("--minor", choices=MINORS, action="append", help="may be given more than once (default: all)")
     parser.add_argument("--count", type=int, default=1000, help="pairs of expression and device")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quiet", action="store_true", help="no table of features")
     arguments = parser.parse_args()
+    if arguments.part == "allocate":
+        minors = arguments.minor or list(MINORS)
+        features = not arguments.quiet
+        return 0 if compare_allocate(minors, arguments.count, arguments.seed, features=features) else 1
     failed = False
     for minor in arguments.minor or MINORS:
         started = time.monotonic()

@@ -7,7 +7,9 @@
     │   ├── DocumentError        a file that cannot be read as what it should be
     │   ├── RootError            a directory that is no host's file system
     │   ├── CelCompileError      a selector that does not compile; carries each error with its place
-    │   └── CelRuntimeError      a selector that fails on a device
+    │   ├── CelRuntimeError      a selector that fails on a device
+    │   └── AllocationError      claims that kube-scheduler gives up on, in its own words
+    ├── BudgetError              a search that was stopped before it could tell  exit 3
     └── OutsideError             the world outside failed us                  exit 3
 
 Each says what happened, where, and what to do about it. A negative verdict is not an error: it is a finding, and the
@@ -58,13 +60,27 @@ class RootError(InputError):
 class CelCompileError(InputError):
     """A selector that does not compile. `issues` are (line, column, message); the text is kube-apiserver's."""
 
-    def __init__(self, what: str, *, issues: tuple[tuple[int, int, str], ...] = (), where: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, what: str, *, issues: tuple[tuple[int, int, str], ...] = (), where: str = "", remedy: str = ""
+    ) -> None:
         super().__init__(what, where=where, remedy=remedy)
         self.issues = issues
 
 
 class CelRuntimeError(InputError):
     """A selector that fails on a device. kube-scheduler gives up on the whole pod when that happens."""
+
+
+class AllocationError(InputError):
+    """Claims that kube-scheduler refuses. It gives up on the pod, or, with `node_only`, on this node alone."""
+
+    def __init__(self, what: str, *, node_only: bool = False, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.node_only = node_only
+
+
+class BudgetError(FishplateError):
+    """A search that used up its steps or its time: neither yes nor no."""
 
 
 class OutsideError(FishplateError):

@@ -196,9 +196,7 @@ def _default_request(request: DeviceRequest) -> DeviceRequest:
     for alternative in alternatives:
         mode, count = _default_count(alternative.allocation_mode, alternative.count)
         tolerations = _default_tolerations(alternative.tolerations)
-        filled.append(
-            msgspec.structs.replace(alternative, allocation_mode=mode, count=count, tolerations=tolerations)
-        )
+        filled.append(msgspec.structs.replace(alternative, allocation_mode=mode, count=count, tolerations=tolerations))
     return msgspec.structs.replace(request, exactly=exactly, first_available=tuple(filled))
 
 
