@@ -158,7 +158,13 @@ def run_allocate(minor: str, count: int, seed: int, *, features: bool) -> Tally:
     tally = Tally()
     with Oracle(minor) as oracle:
         for world, gates, followed, ours in questions(seed, minor, count):
-            theirs = oracle.ask({"op": "allocate", "gates": followed.gates, **world})
+            try:
+                theirs = oracle.ask({"op": "allocate", "gates": followed.gates, **world})
+            except RuntimeError as error:
+                if "panic:" not in str(error):
+                    raise
+                tally.counts["worlds on which the real code panics"] += 1
+                continue
             tally.add(world, gates, ours, theirs)
             if features:
                 tally.add_features(world, followed, ours)

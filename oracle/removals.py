@@ -91,8 +91,8 @@ def _drop_constraint(key: str) -> Callable[[World], None]:
     def remove(world: World) -> None:
         for claim in world["claims"]:
             devices = claim["spec"]["devices"]
-            kept = [one for one in devices.get("constraints", []) if key not in one]
-            devices["constraints"] = kept
+            if "constraints" in devices:
+                devices["constraints"] = [one for one in devices["constraints"] if key not in one]
 
     return remove
 

@@ -137,8 +137,9 @@ class Parts:
     def capacity(self) -> Part:
         random = self.random
         found: Part = {}
-        for name in ("memory", "gpu.example.com/memory", "bandwidth"):
-            if random.random() < 0.45:
+        # Not both spellings of one name: which of them CEL sees is left to the order of a Go map.
+        for name in (random.choice(("memory", "memory", "gpu.example.com/memory")), "bandwidth"):
+            if random.random() < 0.6:
                 entry: Part = {"value": random.choice(_LIMITS)}
                 if random.random() < 0.5:
                     entry["requestPolicy"] = self._policy()

@@ -42,6 +42,9 @@ UNLOCKED = {
 }
 
 
+_THEMES = ("counters", "taints", "sharing", "binding", "places")
+
+
 class WorldMaker(Parts):
     def __init__(self, random: Random, minor: str) -> None:
         super().__init__(random)
@@ -53,7 +56,9 @@ class WorldMaker(Parts):
     def make(self) -> tuple[World, dict[str, bool]]:
         """A world, and the gates that differ from the defaults."""
         random = self.random
-        self.theme = {name for name in ("counters", "taints", "sharing", "binding", "places") if random.random() < 0.3}
+        self.theme = {name for name in _THEMES if random.random() < 0.3}
+        if random.random() < 0.1:
+            self.theme.add("twins")
         gates: dict[str, bool] = {}
         if random.random() < 0.2:
             for name in UNLOCKED[self.minor]:
@@ -166,7 +171,7 @@ class WorldMaker(Parts):
 
     def _device(self, name: str) -> World:
         random = self.random
-        if random.random() < 0.008:
+        if "twins" in self.theme and random.random() < 0.2:
             name = "twin"
         device: World = {"name": name, "attributes": self.attributes()}
         if "sharing" in self.theme or random.random() < 0.1:
@@ -178,8 +183,8 @@ class WorldMaker(Parts):
         if "binding" in self.theme and random.random() < 0.5:
             device["bindingConditions"] = [random.choice(CONDITIONS)]
             device["bindingFailureConditions"] = ["failed"]
-            if random.random() < 0.5:
-                device["bindsToNode"] = True
+        if "places" in self.theme and random.random() < 0.25:
+            device["bindsToNode"] = True
         return device
 
     # Claims
@@ -241,7 +246,7 @@ class WorldMaker(Parts):
         held = []
         for one in slices:
             for device in one["spec"].get("devices", []):
-                if random.random() < 0.15:
+                if random.random() < (0.4 if device.get("allowMultipleAllocations") else 0.15):
                     held.append(self._held(one["spec"], device))
         return held
 
@@ -258,7 +263,7 @@ class WorldMaker(Parts):
         if device.get("allowMultipleAllocations") and random.random() < 0.9:
             result["shareID"] = "00000000-0000-4000-8000-000000000001"
             if random.random() < 0.9:
-                result["consumedCapacity"] = {name: random.choice(("1", "2", "4Gi")) for name in device.get("capacity", {})}
+                result["consumedCapacity"] = {name: random.choice(("1", "2", "3", "4Gi")) for name in device.get("capacity", {})}
         name = f"held-{device['name']}"
         allocation = {"devices": {"results": [result]}}
         return {"metadata": {"name": name}, "spec": {"devices": {}}, "status": {"allocation": allocation}}

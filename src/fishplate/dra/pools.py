@@ -73,7 +73,8 @@ def gather_pools(scene: Scene, node: Node) -> list[Pool]:
     for origin in scene.slices_for(node):
         if not is_relevant(scene, origin, node):
             continue
-        if profile.binding_slices_last and not origin.spec.shared_counters and _has_binding_conditions(origin):
+        counts_everywhere = origin.spec.shared_counters and profile.counters_reach_every_node
+        if profile.binding_slices_last and not counts_everywhere and _has_binding_conditions(origin):
             late.append(origin)
         else:
             _add_slice(groups, origin)
