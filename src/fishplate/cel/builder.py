@@ -126,9 +126,7 @@ class _Builder:
                 return OptionalOr(expr.id, *operands, unwrap=False)
             case "orValue" if len(operands) == 2 and chosen in ("", "optional_orValue_value"):
                 return OptionalOr(expr.id, *operands, unwrap=True)
-        binding = bind(
-            expr.function, self._declared.functions[expr.function], chosen, limited_range=self._modern
-        )
+        binding = bind(expr.function, self._declared.functions[expr.function], chosen, modern=self._modern)
         strict = expr.function != "@not_strictly_false"
         args = tuple(operands)
         call = CallNode(expr.id, expr.function, chosen, args, binding.call, eager=binding.eager, strict=strict)

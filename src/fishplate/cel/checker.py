@@ -175,7 +175,7 @@ class _Checker:
             self.visit(arg)
         functions = self._declared.functions
         if expr.target is None:
-            expr.function = expr.function.removeprefix(".")
+            expr.function = expr.function.removeprefix(".") if expr.function[1:] in functions else expr.function
         elif prefix := qualified_name(expr.target):
             name = f"{prefix.removeprefix('.')}.{expr.function}"
             if name in functions:

@@ -64,6 +64,7 @@ _OVERLOADS: Mapping[str, Callable[..., Value]] = {
     **formats.OVERLOADS,
     **text_format.OVERLOADS,
 }
+_MODERN: Mapping[str, Callable[..., Value]] = {**lists.MODERN, **strings.MODERN}
 
 
 class Binding(NamedTuple):
@@ -74,11 +75,11 @@ class Binding(NamedTuple):
 
 
 @cache
-def bind(function: str, overloads: tuple[Overload, ...], chosen: str, *, limited_range: bool) -> Binding:
+def bind(function: str, overloads: tuple[Overload, ...], chosen: str, *, modern: bool) -> Binding:
     """The binding of a call to `function`, where the checker narrowed it down to `chosen` (or to nothing: "")."""
     if function in _SINGLE:
         return Binding(_SINGLE[function], eager=True)
-    found = [(overload, _implementation(overload.id, limited=limited_range)) for overload in overloads]
+    found = [(overload, _implementation(overload.id, modern=modern)) for overload in overloads]
     picked = [pair for pair in found if pair[0].id == chosen] or found
     if len(picked) == 1:
         overload, implementation = picked[0]
@@ -89,9 +90,9 @@ def bind(function: str, overloads: tuple[Overload, ...], chosen: str, *, limited
     return Binding(_guarded(function, picked), eager=False)
 
 
-def _implementation(overload: str, *, limited: bool) -> Callable[..., Value]:
-    if overload == "lists_range":
-        return lists.make_range(limited)
+def _implementation(overload: str, *, modern: bool) -> Callable[..., Value]:
+    if modern and overload in _MODERN:
+        return _MODERN[overload]
     return _OVERLOADS.get(overload, _absent)
 
 

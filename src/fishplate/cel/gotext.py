@@ -16,6 +16,8 @@ _DURATION_PART = re.compile(r"([0-9]*)(\.[0-9]*)?(ns|us|\u00b5s|\u03bcs|ms|s|m|h
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})([.,][0-9]+)?(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
 )
+# strconv switches to the exponent form here when it prints as few digits as possible.
+_LONGEST_PLAIN = 6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,7 +38,7 @@ def quote(text: str) -> str:
 
 
 def format_g(value: float) -> str:
-    """fmt's %g: shortest digits, exponent form below 1e-4 and from 1e21 on."""
+    """fmt's %g: shortest digits, exponent form below 1e-4 and from 1e6 on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -51,7 +53,7 @@ def format_g(value: float) -> str:
     point = len(whole) + int(exponent_text or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0") or "0"
     exponent = point - 1
-    if exponent < -4 or exponent >= 21:
+    if exponent < -4 or exponent >= _LONGEST_PLAIN:
         tail = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if point <= 0:
@@ -70,8 +72,10 @@ def format_f(value: float) -> str:
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     shift = int(exponent)
-    if shift >= 0:
+    if shift >= len(fraction):
         return sign + whole + fraction.ljust(shift, "0")
+    if shift >= 0:
+        return f"{sign}{whole}{fraction[:shift]}.{fraction[shift:]}"
     return f"{sign}0.{'0' * (-shift - 1)}{whole}{fraction}"
 
 
@@ -121,11 +125,6 @@ def parse_duration(text: str) -> int | None:
         position = match.end()
     nanos = -total if text[0] == "-" else total
     return nanos if -(2**63) <= nanos < 2**63 else None
-
-
-def format_seconds(nanos: int) -> str:
-    """A duration as CEL's string() writes it: seconds, shortest form, `s`."""
-    return format_f(nanos / 1e9) + "s" if nanos % 10**9 else f"{nanos // 10**9}s"
 
 
 def parse_time(text: str) -> tuple[int, int] | None:

@@ -85,7 +85,7 @@ def normalize_semver(text: str) -> str:
     """What CEL's `semver(text, true)` parses: no leading `v`, no leading zeros, three components."""
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
-        if len(part) > 1:
+        if len(part.encode()) > 1:
             stripped = part.lstrip("0")
             parts[index] = stripped if stripped[:1] and stripped[0] in "0123456789" else "0" + stripped
     if len(parts) < 3 and any(mark in parts[-1] for mark in "+-"):

@@ -6,6 +6,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from fishplate.cel.operators import add, unsupported
+from fishplate.cel.tracker import Cancelled
 from fishplate.cel.values import (
     NO_SUCH_OVERLOAD,
     CelMap,
@@ -76,15 +77,19 @@ def reverse(items: tuple[Value, ...]) -> Value:
     return items[::-1]
 
 
-def make_range(limited: bool) -> Callable[[int], Value]:
-    def make(count: int) -> Value:
-        if limited and count < 0:
-            return Err(f"lists.range: size must be non-negative, got {count}")
-        if limited and count > _LONGEST_RANGE:
-            return Err(f"lists.range: size {count} exceeds maximum allowed ({_LONGEST_RANGE})")
-        return tuple(range(count))
+def make_range(count: int) -> Value:
+    if count > _LONGEST_RANGE:
+        # Upstream would build the list and then find that it costs too much.
+        raise Cancelled("operation cancelled: actual cost limit exceeded")
+    return tuple(range(count))
 
-    return make
+
+def make_limited_range(count: int) -> Value:
+    if count < 0:
+        return Err(f"lists.range: size must be non-negative, got {count}")
+    if count > _LONGEST_RANGE:
+        return Err(f"lists.range: size {count} exceeds maximum allowed ({_LONGEST_RANGE})")
+    return tuple(range(count))
 
 
 def sort(items: Value) -> Value:
@@ -231,6 +236,7 @@ _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string
 _ZEROS = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 
 OVERLOADS: dict[str, Callable[..., Value]] = {
+    "lists_range": make_range,
     "list_slice": slice_list,
     "list_flatten": flatten,
     "list_flatten_int": flatten,
@@ -252,3 +258,6 @@ OVERLOADS: dict[str, Callable[..., Value]] = {
     **{f"list_{name}_min_{name}": extreme("min", 1) for name in _COMPARABLE},
     **{f"list_{name}_sum_{name}": sum_of(zero) for name, zero in _ZEROS.items()},
 }
+
+# Where cel-go 0.29 (Kubernetes 1.37) differs.
+MODERN: dict[str, Callable[..., Value]] = {"lists_range": make_limited_range}

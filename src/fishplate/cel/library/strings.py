@@ -79,6 +79,19 @@ def index_of(text: str, part: str, offset: int = 0) -> Value:
     return text.find(part, offset)
 
 
+def index_of_clamped(text: str, part: str, offset: int = 0) -> Value:
+    """From cel-go 0.29 on, an offset beyond the end counts as the end."""
+    if offset < 0:
+        return Err(f"index out of range: {offset}")
+    return text.find(part, offset) if part else min(offset, len(text))
+
+
+def last_index_of_clamped(text: str, part: str, offset: int) -> Value:
+    if offset < 0:
+        return Err(f"index out of range: {offset}")
+    return last_index_of(text, part, offset) if part else min(offset, len(text))
+
+
 def last_index_of(text: str, part: str, offset: int | None = None) -> Value:
     if offset is None:
         if not part:
@@ -175,4 +188,10 @@ OVERLOADS: dict[str, Callable[..., Value]] = {
     "list_join": join,
     "list_join_string": join,
     "strings_quote": quote,
+}
+
+# Where cel-go 0.29 (Kubernetes 1.37) differs.
+MODERN: dict[str, Callable[..., Value]] = {
+    "string_index_of_string_int": index_of_clamped,
+    "string_last_index_of_string_int": last_index_of_clamped,
 }

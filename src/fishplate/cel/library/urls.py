@@ -52,6 +52,9 @@ def parse_request(text: str) -> Url | str:
     scheme, rest = _scheme(text)
     host = ""
     rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        # `scheme:opaque`, which has no path.
+        return Url(text, scheme, host, "", query)
     if rest.startswith("//") and not (not scheme and rest.startswith("///")):
         host, slash, path = rest[2:].partition("/")
         rest = slash + path
