@@ -13,8 +13,35 @@ if TYPE_CHECKING:
 DRIVER = "dra.example.com"
 DOMAINS = (DRIVER, "resource.kubernetes.io", "a.io")
 VERSIONS = ("1.2.3", "0.10.0", "1.0.0-rc.1", "1.0.0-rc.10", "2.0.0+build.7", "1.2.3-alpha.beta", "10.20.30")
-STRINGS = ("", "fish", "mlx5_0", "pci0000:20", "GB300", "10.0.0.1", "Größe", "a,b,c", "true", "v1.2", "fe80::1/64", "0000:21:00.0")
-QUANTITIES = ("1", "80Gi", "1536Mi", "1.5Gi", "100m", "1e3", "0", "-5", "1.0", "12345678901234567890", "0.5Ki", "1000m", "5k")
+STRINGS = (
+    "",
+    "fish",
+    "mlx5_0",
+    "pci0000:20",
+    "GB300",
+    "10.0.0.1",
+    "Größe",
+    "a,b,c",
+    "true",
+    "v1.2",
+    "fe80::1/64",
+    "0000:21:00.0",
+)
+QUANTITIES = (
+    "1",
+    "80Gi",
+    "1536Mi",
+    "1.5Gi",
+    "100m",
+    "1e3",
+    "0",
+    "-5",
+    "1.0",
+    "12345678901234567890",
+    "0.5Ki",
+    "1000m",
+    "5k",
+)
 # Attribute ids by the type of their value, so that generated expressions mostly fit.
 IDS = {
     "int": ("numaNode", "count"),

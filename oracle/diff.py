@@ -64,11 +64,15 @@ def our_answer(question: Question, minor: str) -> dict[str, Any]:
     except CelCompileError as error:
         return {"error": error.what}
     results = [our_result(program, raw) for raw in question.devices]
-    return {"type": program.output_type, "maxCost": program.cost, "results": results}
+    return {"type": program.output_type, "maxCost": program.cost, "results": results, "fast": program.is_fast}
 
 
 def our_result(program: Program, raw: dict[str, Any]) -> dict[str, Any]:
-    outcome = program.run(as_device(raw))
+    device = as_device(raw)
+    outcome = program.run(device)
+    fast = program.matches_fast(device)
+    if fast is not None and fast is not outcome.value:
+        return {"match": fast, "error": f"generated code says {fast}, the evaluator {outcome}"}
     error = outcome.error
     if not error and not isinstance(outcome.value, bool):
         error = not_bool(outcome.value)
@@ -115,17 +119,17 @@ def _compare_failures(ours: str, theirs: str) -> list[str]:
 
 # Messages that carry the words of Go's own library or type names are compared up to there.
 _TAILS = (
-    (re.compile(r"(IP Address .* parse error during conversion from string).*", re.S), r"\1"),
-    (re.compile(r"(network address parse error during conversion from string).*", re.S), r"\1"),
-    (re.compile(r"(URL parse error during conversion from string).*", re.S), r"\1"),
-    (re.compile(r"(internal error).*", re.S), r"\1"),
-    (re.compile(r"(invalid qualifier type).*", re.S), r"\1"),
-    (re.compile(r"(error parsing regexp: [a-z ]+).*", re.S), r"\1"),
-    (re.compile(r"(got '|unsupported comprehension range type).*", re.S), r"\1"),
-    (re.compile(r"(could not be converted to bool).*", re.S), r"\1"),
+    (re.compile(r"(IP Address .* parse error during conversion from string).*", re.DOTALL), r"\1"),
+    (re.compile(r"(network address parse error during conversion from string).*", re.DOTALL), r"\1"),
+    (re.compile(r"(URL parse error during conversion from string).*", re.DOTALL), r"\1"),
+    (re.compile(r"(internal error).*", re.DOTALL), r"\1"),
+    (re.compile(r"(invalid qualifier type).*", re.DOTALL), r"\1"),
+    (re.compile(r"(error parsing regexp: [a-z ]+).*", re.DOTALL), r"\1"),
+    (re.compile(r"(got '|unsupported comprehension range type).*", re.DOTALL), r"\1"),
+    (re.compile(r"(could not be converted to bool).*", re.DOTALL), r"\1"),
     # Which of several unusable attributes is named depends on the order of a Go map.
-    (re.compile(r"(attribute ).*: (unsupported attribute value|parse semantic version).*", re.S), r"\1 unusable"),
-    (re.compile(r"(cannot initialize optional (list element|entry)).*", re.S), r"\1"),
+    (re.compile(r"(attribute ).*: (unsupported attribute value|parse semantic version).*", re.DOTALL), r"\1 unusable"),
+    (re.compile(r"(cannot initialize optional (list element|entry)).*", re.DOTALL), r"\1"),
 )
 
 
@@ -149,6 +153,7 @@ class Tally:
             self.counts["refused with the very same text"] += ours.get("error") == theirs["error"]
         else:
             self.counts["estimated costs compared"] += 1
+            self.counts["expressions with generated code"] += ours.get("fast", False)
             self.counts["estimates above the limit"] += theirs.get("maxCost", 0) > 1_000_000
             for result in theirs["results"]:
                 self.counts["run-time costs compared"] += "cost" in result

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from random import Random
 
 _DEEPEST = 4
+_PLAIN = (
+    *("attribute equals", "attribute order", "version attribute", "capacity", "has", "unknown domain"),
+    *("optional selection", "in list", "list attribute", "exists over literals", "cel.bind"),
+)
 
 
 class Generator:
@@ -35,10 +39,28 @@ class Generator:
         """The text, and whether it needs `single` devices."""
         self.single = self.random.random() < 0.3
         self._variables, self._depth, self._names = [], 0, 0
-        text = self.make("bool" if self.random.random() < 0.97 else self.random.choice(("attribute", "int", "string", "list")))
+        if self.random.random() < 0.25:
+            return self._selector(), self.single
+        text = self.make(
+            "bool" if self.random.random() < 0.97 else self.random.choice(("attribute", "int", "string", "list"))
+        )
         if self.random.random() < 0.04:
             text = self._damage(text)
         return text, self.single
+
+    def _selector(self) -> str:
+        """What people write: a few plain conditions, joined."""
+        self.features["plain selector"] += 1
+        plain = [production for production in PRODUCTIONS["bool"] if production.feature in _PLAIN]
+        conditions = []
+        for _ in range(self.random.randint(1, 4)):
+            production = self.random.choice(plain)
+            if production.minors and self.minor not in production.minors:
+                continue
+            self.features[production.feature] += 1
+            self._depth = _DEEPEST
+            conditions.append(production.make(self))
+        return self.random.choice((" && ", " && ", " || ")).join(conditions) or "true"
 
     def _damage(self, text: str) -> str:
         """A slip of the pen: a character lost, doubled or replaced."""

@@ -1,6 +1,6 @@
 """The Kubernetes DRA dialect of CEL: compile a selector, match devices, price it, explain it.
 
-    environment("1.36").compile('device.driver == "dra.net"').matches(device)
+environment("1.36").compile('device.driver == "dra.net"').matches(device)
 """
 
 from fishplate.cel.device import Device

@@ -9,7 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from fishplate.cel import gotext
-from fishplate.cel.values import MAX_INT, MIN_INT, NONE, CelMap, DomainMap, Err, NO_SUCH_OVERLOAD, Optional, Uint, Value, type_name
+from fishplate.cel.values import (
+    MAX_INT,
+    MIN_INT,
+    NO_SUCH_OVERLOAD,
+    NONE,
+    CelMap,
+    DomainMap,
+    Err,
+    Optional,
+    Uint,
+    Value,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from fishplate.cel.tracker import Tracker
@@ -62,7 +74,7 @@ def _list_index(key: Value) -> int | Err:
     if type(key) is int:
         return key
     if isinstance(key, float | Uint):
-        if isinstance(key, float) and not (key.is_integer() and MIN_INT < key < MAX_INT) or key > MAX_INT:
+        if (isinstance(key, float) and not (key.is_integer() and MIN_INT < key < MAX_INT)) or key > MAX_INT:
             return Err(f"unsupported index value {key_text(key)} in list")
         return int(key)
     return Err(f"unsupported index type '{type_name(key)}' in list")

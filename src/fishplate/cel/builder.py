@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fishplate.cel.checker import Checked
     from fishplate.cel.declarations import Declarations
 
-_CONVERSIONS = frozenset("bool bytes double duration dyn int string timestamp type uint".split())
+_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 _KEYS = (str, int, Uint, bool, float)
 
 
@@ -115,9 +115,7 @@ class _Builder:
                 return Logical(expr.id, tuple(operands), decides=expr.function == "_||_")
             case "_?_:_":
                 cond, truthy, falsy = operands
-                return AttributeNode(
-                    Conditional(expr.id, cond, self._branch(truthy), self._branch(falsy))
-                )
+                return AttributeNode(Conditional(expr.id, cond, self._branch(truthy), self._branch(falsy)))
             case "_==_" | "_!=_":
                 return Equality(expr.id, *operands, negated=expr.function == "_!=_")
             case "_[_]" | "_[?_]" | "_?._":

@@ -24,14 +24,11 @@ LIST_BASE = 10
 MAP_BASE = 30
 
 _FLAT = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
+    ["serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason", "error", "errored", "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major", "minor", "patch", "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"]
 )
-_TRAVERSED = frozenset("isSorted sum max min indexOf lastIndexOf".split())
+_TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
 _SCANNED = frozenset(
-    "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver".split()
+    ["url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"]
 )
 
 
@@ -115,7 +112,11 @@ def _traversal(value: Value) -> int:
 
 _COMPARISONS = frozenset(
     ["equals", "not_equals"]
-    + [f"{name}_{kind}" for name in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
+    + [
+        f"{name}_{kind}"
+        for name in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    ]
 )
 
 
@@ -180,7 +181,7 @@ def _go_type(value: Value) -> str:
     return "*types.Err" if isinstance(value, Err) else type_name(value)
 
 
-_SORTABLE = "int uint double bool google.protobuf.Duration google.protobuf.Timestamp string bytes".split()
+_SORTABLE = ["int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes"]
 _EXTENSIONS: dict[str, Callable[[list[Value], Value], int]] = {
     "list_slice": _output,
     "lists_range": _output,

@@ -48,9 +48,7 @@ class Checked(NamedTuple):
 def check(expr: Expr, offsets: dict[int, int], declared: Declarations, report: Report) -> Checked:
     checker = _Checker(offsets, declared, report)
     checker.visit(expr)
-    types = {
-        node: unify.substitute(checker.bindings, given, free_to_dyn=True) for node, given in checker.types.items()
-    }
+    types = {node: unify.substitute(checker.bindings, given, free_to_dyn=True) for node, given in checker.types.items()}
     return Checked(expr, types, checker.overloads, checker.names, offsets)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING
 
 from fishplate.cel.device import Device
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from fishplate.cel.device import AttributeValue, Scalar
 
+_SCALARS = frozenset(("int", "bool", "string", "version"))
 _LISTS = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
 
 
@@ -32,6 +34,12 @@ def decode_device(
     values: dict[str, AttributeValue] = {}
     problem = ""
     for name, attribute in attributes.items():
+        # Names repeat on every device of a fleet; one copy of each will do.
+        name = intern(name)
+        string = attribute.get("string")
+        if type(string) is str and len(attribute) == 1:
+            values[name] = string
+            continue
         try:
             values[name] = decode_attribute(attribute)
         except InputError as error:
@@ -39,12 +47,16 @@ def decode_device(
     amounts: dict[str, Quantity] = {}
     for name, entry in (capacity or {}).items():
         value = entry.get("value")
-        amounts[name] = value if isinstance(value, Quantity) else parse_quantity(str(value))
+        amounts[intern(name)] = value if isinstance(value, Quantity) else parse_quantity(str(value))
     return Device(driver, values, amounts, allow_multiple_allocations=allow_multiple_allocations, problem=problem)
 
 
 def decode_attribute(attribute: Mapping[str, object]) -> AttributeValue:
     """The value of the one field that is set; InputError says what upstream says."""
+    if len(attribute) == 1:
+        ((kind, value),) = attribute.items()
+        if kind in _SCALARS and value is not None:
+            return _scalar(kind, value)
     for plural, singular in _LISTS.items():
         items = attribute.get(plural)
         if isinstance(items, list | tuple):

@@ -20,9 +20,12 @@ AttributeValue: TypeAlias = "Scalar | tuple[Scalar, ...]"
 
 
 class Device:
-    """`problem` is set where upstream fails before it evaluates anything: then every selector fails with that message."""
+    """`problem` is set where upstream fails before it evaluates anything: then every selector fails with that message.
 
-    __slots__ = ("allow_multiple_allocations", "attributes", "capacity", "driver", "has_lists", "problem")
+    `plain` devices have neither a problem nor list attributes.
+    """
+
+    __slots__ = ("allow_multiple_allocations", "attributes", "capacity", "driver", "has_lists", "plain", "problem")
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class Device:
         self.allow_multiple_allocations = allow_multiple_allocations
         self.has_lists = tuple in map(type, attributes.values()) if has_lists is None else has_lists
         self.problem = problem
+        self.plain = not (problem or self.has_lists)
 
     def first_list(self) -> str:
         """The name of a list attribute; only asked for where there is one."""
@@ -57,15 +61,13 @@ class Device:
         )
 
 
-def split_name(name: str, driver: str) -> tuple[str, str]:
-    """Domain and id; a name without a domain belongs to the driver's."""
-    domain, slash, rest = name.partition("/")
-    return (domain, rest) if slash else (driver, name)
-
-
 def _by_domain(driver: str, values: Mapping[str, Value]) -> DomainMap:
     domains: dict[str, dict[str, Value]] = {}
     for name, value in values.items():
-        domain, key = split_name(name, driver)
-        domains.setdefault(domain, {})[key] = value
+        domain, slash, key = name.partition("/")
+        if slash:
+            domains.setdefault(domain, {})[key] = value
+        else:
+            # Where `x` and `driver/x` both exist, upstream takes either; the qualified one is as good.
+            domains.setdefault(driver, {}).setdefault(name, value)
     return DomainMap({(str, domain): (domain, CelMap.of(inner)) for domain, inner in domains.items()})

@@ -78,7 +78,9 @@ class Environment:
 def environment(minor: str = "1.36", gates: Mapping[str, bool] | None = None) -> Environment:
     """The environment of kube-scheduler of that minor version; `gates` overrides its defaults."""
     if minor not in MINORS:
-        raise UnknownNameError(f"no CEL environment for Kubernetes {minor}", nearest=MINORS, remedy=f"use one of {', '.join(MINORS)}")
+        raise UnknownNameError(
+            f"no CEL environment for Kubernetes {minor}", nearest=MINORS, remedy=f"use one of {', '.join(MINORS)}"
+        )
     gated = minor in ("1.36", "1.37") and (gates or {}).get(LIST_ATTRIBUTES, False)
     return _environment(minor, list_attributes=gated)
 

@@ -9,7 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.cel import sizes
-from fishplate.cel.ast import ACCUMULATOR, HIDDEN_ACCUMULATOR, Call, Expr, Fold, Ident, ListExpr, Literal, MapExpr, Message, Select
+from fishplate.cel.ast import (
+    ACCUMULATOR,
+    HIDDEN_ACCUMULATOR,
+    Call,
+    Expr,
+    Fold,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Message,
+    Select,
+)
 from fishplate.cel.estimate_calls import Estimate, Operand, estimate_call
 from fishplate.cel.sizes import ONE, TOP, UNKNOWN, ZERO, Range, fixed
 from fishplate.cel.types import DYN

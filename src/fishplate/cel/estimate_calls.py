@@ -13,14 +13,11 @@ if TYPE_CHECKING:
     from fishplate.cel.types import Type
 
 _FLAT = frozenset(
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength family "
-    "isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign asInteger isInteger "
-    "asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme getHostname getHost getPort "
-    "getEscapedPath getQuery".split()
+    ["serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason", "error", "errored", "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major", "minor", "patch", "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"]
 )
-_TRAVERSED = frozenset("isSorted sum max min indexOf lastIndexOf".split())
-_KEPT = frozenset("lowerAscii upperAscii substring trim".split())
-_PARSED = frozenset("cidr isIP isCIDR quantity isQuantity semver isSemver ip".split())
+_TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+_KEPT = frozenset(["lowerAscii", "upperAscii", "substring", "trim"])
+_PARSED = frozenset(["cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "ip"])
 _LONGEST_FORMAT = 64
 _FORMAT_REGEX = 128
 _MOST_INCLUDED = 48
@@ -228,7 +225,11 @@ def _equality(left: Operand, right: Operand) -> Estimate | None:
 
 _COMPARED = frozenset(
     ["equals", "not_equals"]
-    + [f"{name}_{kind}" for name in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
+    + [
+        f"{name}_{kind}"
+        for name in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    ]
 )
 
 

@@ -24,7 +24,9 @@ class Token(NamedTuple):
     @property
     def shown(self) -> str:
         """As an error message names it."""
-        return "<EOF>" if self.kind == "EOF" else self.text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        return (
+            "<EOF>" if self.kind == "EOF" else self.text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        )
 
 
 _ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])"

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from fishplate.cel.values import Value
 
 _RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void "
-    "while".split()
+    ["as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while"]
 )
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
@@ -33,9 +32,7 @@ _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _STARTERS = (
     "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
 )
-_STARTER_KINDS = frozenset(
-    "[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER".split()
-)
+_STARTER_KINDS = frozenset(["[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"])
 _MOST_CHARACTERS = 100_000
 _DEEPEST = 250
 # 250 nested expressions are legal and take about ten frames each; CPython's frames are on the heap, so this is cheap.

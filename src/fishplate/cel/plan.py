@@ -257,9 +257,7 @@ class ListNode:
 class MapNode:
     __slots__ = ("id", "keys", "optional", "values")
 
-    def __init__(
-        self, node: int, keys: tuple[Node, ...], values: tuple[Node, ...], optional: frozenset[int]
-    ) -> None:
+    def __init__(self, node: int, keys: tuple[Node, ...], values: tuple[Node, ...], optional: frozenset[int]) -> None:
         self.id = node
         self.keys = keys
         self.values = values

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from fishplate.cel.access import Reads, find_reads
+from fishplate.cel.generate import Unsupported, generate
 from fishplate.cel.root import Root
 from fishplate.cel.tracker import COST_LIMIT, Cancelled
 from fishplate.cel.values import Err, Value, type_name
@@ -36,6 +38,8 @@ class Program:
         self._checked = checked
         self._modern = environment.modern
         self._accepts_lists = environment.accepts_lists
+        self._fast = generate(checked.expr, source, lists=self._accepts_lists, modern=self._modern)
+        self.reads: Reads = find_reads(checked.expr)
 
     @property
     def output_type(self) -> str:
@@ -73,7 +77,27 @@ class Program:
             raise CelRuntimeError(outcome.error)
         return outcome.value
 
+    @property
+    def is_fast(self) -> bool:
+        """Whether code was generated for it."""
+        return self._fast is not None
+
+    def matches_fast(self, device: Device) -> bool | None:
+        """What the generated code says; None where it leaves the answer to the reference evaluator."""
+        if self._fast is None:
+            return None
+        try:
+            return self._fast(device)
+        except (Unsupported, KeyError):
+            return None
+
     def matches(self, device: Device) -> bool:
+        """Whether the device is selected; CelRuntimeError if that cannot be told."""
+        if self._fast is not None:
+            try:
+                return self._fast(device)
+            except (Unsupported, KeyError):
+                pass
         value = self.evaluate(device)
         if isinstance(value, bool):
             return value

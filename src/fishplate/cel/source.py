@@ -1,8 +1,8 @@
 """Source text with positions, and error reports in the form users know from kubectl.
 
-    ERROR: <input>:1:18: undeclared reference to 'foo' (in container '')
-     | device.driver == foo
-     | .................^
+ERROR: <input>:1:18: undeclared reference to 'foo' (in container '')
+ | device.driver == foo
+ | .................^
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ away from zero); binary-suffixed input is capped at 2**63-1.
 from __future__ import annotations
 
 from enum import Enum
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 
 from fishplate.errors import InputError
 
@@ -45,7 +45,9 @@ class Quantity:
 
     __slots__ = ("_nanos", "exponent", "family", "mantissa", "small")
 
-    def __init__(self, mantissa: int, exponent: int = 0, family: Family = Family.DECIMAL, *, small: bool = True) -> None:
+    def __init__(
+        self, mantissa: int, exponent: int = 0, family: Family = Family.DECIMAL, *, small: bool = True
+    ) -> None:
         self.mantissa = mantissa
         self.exponent = exponent
         self.family = family
@@ -138,8 +140,9 @@ def _sum(left: Quantity, mantissa: int, right: Quantity) -> Quantity:
     return Quantity(total, exponent, family, small=small and fits)
 
 
+@lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
-    """Read a quantity the way kube-apiserver does; InputError carries its message."""
+    """Read a quantity the way kube-apiserver does; InputError carries its message. Equal texts give one object."""
     if not text:
         raise InputError(_SHAPE)
     if text == "0":

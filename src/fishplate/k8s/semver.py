@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import TypeAlias
 
 from fishplate.errors import InputError
@@ -60,7 +60,9 @@ class Semver:
         return hash(self.key)
 
 
+@lru_cache(maxsize=4096)
 def parse_semver(text: str) -> Semver:
+    """Equal texts give one object: a fleet runs few versions on many devices."""
     if not text:
         raise InputError("Version string empty")
     parts = text.split(".", 2)

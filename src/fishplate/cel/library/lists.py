@@ -9,11 +9,11 @@ from fishplate.cel.operators import add, unsupported
 from fishplate.cel.tracker import Cancelled
 from fishplate.cel.values import (
     NO_SUCH_OVERLOAD,
+    NONE,
     CelMap,
     Duration,
     Err,
     Optional,
-    NONE,
     Uint,
     Value,
     comparable,

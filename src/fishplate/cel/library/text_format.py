@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 _PRECISION = 6
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SCALARS = ("int", "uint", "double", "bool", "string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration", "type")
+_SCALARS = (
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "google.protobuf.Timestamp",
+    "google.protobuf.Duration",
+    "type",
+)
 # Which types a clause takes, and what it says about others.
 ACCEPTED = {
     "s": (("list", "map", "null_type", *_SCALARS), "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}"),
