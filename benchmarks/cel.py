@@ -2,9 +2,9 @@
 
     python -m benchmarks.cel [--devices 80000] [--minor 1.36]
 
-Every device is visited once, so nothing about it is remembered from an earlier visit; both sides hold decoded devices and
-keep the run-time cost limit. The Go side builds its maps on each call, as kube-scheduler does; ours keeps the attributes
-as they were decoded, so decoding is also measured and shown.
+Every device is visited once a round, and nothing about it is remembered from an earlier visit; both sides hold decoded
+devices and keep the run-time cost limit. The Go side builds its maps on each call, as kube-scheduler does; ours keeps
+the attributes as they were decoded, so decoding is also measured and shown.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import time
 from random import Random
 from typing import TYPE_CHECKING
 
+from oracle.client import Oracle
+
 from fishplate.cel import environment
 from fishplate.cel.decode import decode_device
-from oracle.client import Oracle
 
 if TYPE_CHECKING:
     from fishplate.cel import Device, Program
@@ -32,10 +33,10 @@ SELECTORS = {
     "numa": 'device.attributes["resource.kubernetes.io"].numaNode == 1',
     "version": 'device.attributes["dra.net"].firmware.isGreaterThan(semver("28.39.0"))',
     "bind": 'cel.bind(a, device.attributes["dra.net"], a.rdma && a.state == "up" && a.speed >= 400)',
-    "guarded": 'has(device.attributes["dra.net"].rail) && device.attributes["dra.net"].rail in ["rail0", "rail1", "rail2"]',
+    "guarded": 'has(device.attributes["dra.net"].rail) && device.attributes["dra.net"].rail in ["rail0", "rail2"]',
     "capacity": 'device.capacity["dra.net"].bandwidth.compareTo(quantity("400G")) >= 0',
     "optional": 'device.attributes["dra.net"].?fabric.orValue("none") == "fabric-7"',
-    "pattern": 'device.attributes["dra.net"].ifName.startsWith("ib") && device.attributes["dra.net"].pciAddress.matches("^00[0-9a-f]{2}:")',
+    "pattern": 'device.attributes["dra.net"].pciAddress.matches("^00[0-9a-f]{2}:")',
     "loop": '["rail0", "rail3"].exists(r, device.attributes["dra.net"].rail == r)',
 }
 
@@ -98,7 +99,8 @@ def main() -> None:
     decoding = (time.perf_counter() - start) / len(devices) * 1e6
     gc.collect()
     gc.freeze()
-    print(f"{len(devices)} devices, {len(devices[0].attributes)} attributes each; decoding {decoding:.2f} µs a device (ours)")
+    attributes = len(devices[0].attributes)
+    print(f"{len(devices)} devices, {attributes} attributes each; decoding {decoding:.2f} µs a device (ours)")
     print(f"{'selector':10} {'ours µs':>9} {'Go µs':>9} {'ratio':>7} {'with decoding':>14}  matches")
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file, Oracle(arguments.minor) as oracle:
         file.writelines(json.dumps(raw) + "\n" for raw in fleet)

@@ -58,10 +58,10 @@ class Oracle:
         self._process.stdin.close()
         self._process.wait()
 
-    def ask(self, question: dict[str, Any]) -> Any:
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         return next(self.ask_all([question]))
 
-    def ask_all(self, questions: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    def ask_all(self, questions: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Answers in order."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None

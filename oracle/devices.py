@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fishplate.cel import Device
-from fishplate.cel.decode import decode_device
+from fishplate.cel import decode_device
 
 if TYPE_CHECKING:
     from random import Random
+
+    from fishplate.cel import Device
 
 DRIVER = "dra.example.com"
 DOMAINS = (DRIVER, "resource.kubernetes.io", "a.io")
@@ -56,7 +57,7 @@ IDS = {
 CAPACITIES = ("memory", "bandwidth")
 
 
-def random_value(random: Random, kind: str) -> Any:
+def random_value(random: Random, kind: str) -> int | bool | str:
     match kind:
         case "int" | "ints":
             return random.choice((0, 1, 2, 7, -1, 100, 2**53, 9223372036854775807, -9223372036854775808))
@@ -77,7 +78,7 @@ def random_device(random: Random, *, single: bool, lists: bool) -> dict[str, Any
                 continue
             # Most values have the kind their name suggests; a few do not.
             actual = kind if random.random() < 0.93 else random.choice(kinds)
-            value = random_value(random, actual)
+            value: object = random_value(random, actual)
             if actual.endswith("s"):
                 value = [random_value(random, actual) for _ in range(random.choice((1, 2, 3, 3, 60)))]
             domain = random.choice(("", "", f"{DRIVER}/", "resource.kubernetes.io/", "a.io/"))

@@ -1,7 +1,7 @@
 """`python -m oracle.diff cel --minor 1.36 --count 20000 --seed 1`: random questions to our engine and to the real one.
 
-Every answer is compared: whether it compiles and if not why and where, the type, the estimated cost, and for each device
-the result, the error and the run-time cost.
+Every answer is compared: whether it compiles and if not why and where, the type, the estimated cost, and for each
+device the result, the error and the run-time cost.
 """
 
 from __future__ import annotations

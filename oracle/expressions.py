@@ -125,29 +125,35 @@ class Generator:
         return f"'{text}'" if style < 0.9 else f'r"{text}"'
 
     def leaf(self, kind: str) -> str:
-        choose = self.random.choice
-        leaves = {
-            "bool": lambda: choose(("true", "false", 'device.driver == "dra.example.com"', "device.allowMultipleAllocations")),
-            "int": lambda: choose(("0", "1", "2", "-1", "7", "100", "0x1F", "9223372036854775807")),
-            "uint": lambda: choose(("0u", "1u", "7u", "18446744073709551615u")),
-            "double": lambda: choose(("0.0", "1.5", "-2.25", "1e3", "100.0", "1.0")),
-            "string": lambda: self.quoted(choose((*STRINGS, *VERSIONS, *DOMAINS))) if self.random.random() < 0.9 else "device.driver",
-            "bytes": lambda: choose(('b"abc"', 'b""', "b'\\xff\\x00'", 'b"ü"')),
-            "null": lambda: "null",
-            "list": lambda: choose(("[1, 2, 3]", "[3, 1, 2]", "[7]", "[1, 1, 2]")),
-            "strings": lambda: choose(('["a", "b"]', '["fish", "a"]', '["b", "a", "b"]', '["x"]')),
-            "nested": lambda: choose(("[[1, 2], [3]]", "[[7]]")),
-            "map": lambda: choose(('{"a": 1}', '{"fish": 2}')),
-            "semver": lambda: f'semver("{choose(VERSIONS)}")',
-            "quantity": lambda: f'quantity("{choose(QUANTITIES)}")',
-            "ip": lambda: choose(('ip("10.0.0.1")', 'ip("fe80::1")', 'ip("127.0.0.1")', 'ip("224.0.0.1")', 'ip("::")')),
-            "cidr": lambda: choose(('cidr("10.0.0.0/8")', 'cidr("10.1.2.3/24")', 'cidr("fe80::/10")')),
-            "url": lambda: choose(('url("https://example.com:8080/a/b?x=1&x=2&y=3")', 'url("http://[::1]:80/")', 'url("/path/only")')),
-            "format": lambda: choose(("format.dns1123Label()", "format.dns1123Subdomain()", "format.uuid()", "format.qualifiedName()", "format.labelValue()", "format.date()")),
-            "duration": lambda: choose(('duration("1h")', 'duration("90s")', 'duration("-1.5s")', 'duration("1ms")')),
-            "timestamp": lambda: choose(('timestamp("2026-01-02T03:04:05Z")', 'timestamp("1969-12-31T23:59:59.5+01:00")')),
-            "type": lambda: choose(("int", "string", "bool", "type(1.5)", "type(null)", "list", "map")),
-            "optint": lambda: choose(("optional.of(1)", "optional.none()")),
-            "attribute": lambda: self.attribute(choose(("int", "string", "bool"))),
-        }  # fmt: skip
-        return leaves[kind]()
+        if kind == "attribute":
+            return self.attribute(self.random.choice(("int", "string", "bool")))
+        if kind == "string" and self.random.random() < 0.9:
+            return self.quoted(self.random.choice((*STRINGS, *VERSIONS, *DOMAINS)))
+        if kind in ("semver", "quantity"):
+            return f'{kind}("{self.random.choice(VERSIONS if kind == "semver" else QUANTITIES)}")'
+        return self.random.choice(_LEAVES[kind])
+
+
+_LEAVES: dict[str, tuple[str, ...]] = {
+    "bool": ("true", "false", 'device.driver == "dra.example.com"', "device.allowMultipleAllocations"),
+    "int": ("0", "1", "2", "-1", "7", "100", "0x1F", "9223372036854775807"),
+    "uint": ("0u", "1u", "7u", "18446744073709551615u"),
+    "double": ("0.0", "1.5", "-2.25", "1e3", "100.0", "1.0", "1234567.5"),
+    "string": ("device.driver",),
+    "bytes": ('b"abc"', 'b""', "b'\\xff\\x00'", 'b"ü"'),
+    "list": ("[1, 2, 3]", "[3, 1, 2]", "[7]", "[1, 1, 2]"),
+    "strings": ('["a", "b"]', '["fish", "a"]', '["b", "a", "b"]', '["x"]'),
+    "nested": ("[[1, 2], [3]]", "[[7]]"),
+    "map": ('{"a": 1}', '{"fish": 2}'),
+    "ip": ('ip("10.0.0.1")', 'ip("fe80::1")', 'ip("127.0.0.1")', 'ip("224.0.0.1")', 'ip("::")'),
+    "cidr": ('cidr("10.0.0.0/8")', 'cidr("10.1.2.3/24")', 'cidr("fe80::/10")'),
+    "url": ('url("https://example.com:8080/a/b?x=1&x=2&y=3")', 'url("http://[::1]:80/")', 'url("/path/only")'),
+    "format": (
+        *("format.dns1123Label()", "format.dns1123Subdomain()", "format.uuid()", "format.qualifiedName()"),
+        *("format.labelValue()", "format.date()", "format.datetime()"),
+    ),
+    "duration": ('duration("1h")', 'duration("90s")', 'duration("-1.5s")', 'duration("1ms")'),
+    "timestamp": ('timestamp("2026-01-02T03:04:05Z")', 'timestamp("1969-12-31T23:59:59.5+01:00")'),
+    "type": ("int", "string", "bool", "type(1.5)", "type(null)", "list", "map"),
+    "optint": ("optional.of(1)", "optional.none()"),
+}

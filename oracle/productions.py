@@ -96,7 +96,8 @@ def _bind(generator: Generator) -> str:
 
 
 def _bind_domain(generator: Generator) -> str:
-    return f'cel.bind(dra, device.attributes["{generator.domain()}"], has(dra.model) && dra.model == {generator.make("string")})'
+    domain, text = generator.domain(), generator.make("string")
+    return f'cel.bind(dra, device.attributes["{domain}"], has(dra.model) && dra.model == {text})'
 
 
 def _opt_map(flat: bool) -> Callable[[Generator], str]:

@@ -154,7 +154,7 @@ def _apply(frame: Frame, value: Value, qualifiers: list[Qualifier]) -> Value:
         value = value.value
         if isinstance(value, DomainMap) and not frame.modern:
             # Before 0.29, cel-go unwrapped the optional down to the bare map, which knows only its real domains.
-            value = CelMap(value._entries)
+            value = CelMap(value.entries)
     for qualifier in qualifiers:
         optional = optional or qualifier.optional
         if optional:

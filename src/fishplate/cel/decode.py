@@ -28,8 +28,8 @@ def decode_device(
 ) -> Device:
     """A device from `attributes: {name: {string: …}}` and `capacity: {name: {value: …}}`.
 
-    An attribute without a usable value does not fail here: upstream fails every selector on such a device, so the device
-    carries the message.
+    An attribute without a usable value does not fail here: upstream fails every selector on such a device, so the
+    device carries the message.
     """
     values: dict[str, AttributeValue] = {}
     problem = ""

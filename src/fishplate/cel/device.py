@@ -1,7 +1,7 @@
 """A device as selectors see it: driver, attributes, capacity, and whether it may be allocated more than once.
 
-Built for fleets: the attributes stay the plain mapping they came as, keyed by qualified name, so that 80,000 devices can
-share keys and values. The nested maps that CEL talks about are made only when an expression walks over them.
+Built for fleets: the attributes stay the plain mapping they came as, keyed by qualified name, so that 80,000 devices
+can share keys and values. The nested maps that CEL talks about are made only when an expression walks over them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from fishplate.cel.values import CelMap, DomainMap, Value
-from fishplate.k8s.quantity import Quantity
-from fishplate.k8s.semver import Semver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fishplate.k8s.quantity import Quantity
+    from fishplate.k8s.semver import Semver
 
 Scalar: TypeAlias = "int | bool | str | Semver"
 AttributeValue: TypeAlias = "Scalar | tuple[Scalar, ...]"

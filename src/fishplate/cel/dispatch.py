@@ -21,13 +21,13 @@ from fishplate.cel.library import (
     text_format,
     urls,
 )
-from fishplate.cel.types import Type
-from fishplate.cel.values import CelMap, Err, Value, type_name
+from fishplate.cel.values import NO_SUCH_OVERLOAD, CelMap, Err, Value, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fishplate.cel.declarations import Overload
+    from fishplate.cel.types import Type
 
 _SINGLE: Mapping[str, Callable[..., Value]] = {
     "!_": operators.logical_not,
@@ -97,7 +97,7 @@ def _implementation(overload: str, *, modern: bool) -> Callable[..., Value]:
 
 
 def _absent(*_: Value) -> Value:
-    return operators.NO_SUCH_OVERLOAD
+    return NO_SUCH_OVERLOAD
 
 
 def _guarded(function: str, candidates: list[tuple[Overload, Callable[..., Value]]]) -> Callable[..., Value]:
@@ -113,7 +113,7 @@ def _guarded(function: str, candidates: list[tuple[Overload, Callable[..., Value
 
 
 def accepts(wanted: Type, value: Value) -> bool:
-    """Whether a value may be passed where a type is declared; of lists and maps, only the first element is looked at."""
+    """Whether a value may be passed where a type is declared; of lists and maps, only the first element counts."""
     if wanted.is_dyn or wanted.kind == "param":
         return True
     if wanted.runtime_name != type_name(value):

@@ -1,7 +1,7 @@
 """CEL environments, one for each Kubernetes minor version and set of feature gates, as kube-scheduler uses them.
 
-kube-scheduler compiles selectors as stored expressions: whatever its version declares is there, gates or not. What gates
-change is how device attributes are typed and whether list attributes are accepted.
+kube-scheduler compiles selectors as stored expressions: whatever its version declares is there, gates or not. What
+gates change is how device attributes are typed and whether list attributes are accepted.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Environment:
         self.modern = minor == "1.37"
         self.accepts_lists = list_attributes or self.modern
         self._dynamic = self.accepts_lists
-        self._declared = declare(minor, dynamic_attributes=self._dynamic)
+        self.declared = declare(minor, dynamic_attributes=self._dynamic)
 
     def compile(self, source: str) -> Program:
         """The program, or CelCompileError with every error found."""
         report = Report(Source(source))
-        expr, offsets = parse(source, report, escaped_names=self.modern)
+        expr, offsets, spans = parse(source, report, escaped_names=self.modern)
         if expr is None or report:
             raise self._failure(report)
-        checked = check(expr, offsets, self._declared, report)
+        checked = check(expr, offsets, self.declared, report)
         if report:
             raise self._failure(report)
         validate(checked, report)
@@ -54,7 +54,7 @@ class Environment:
         if not self._accepts(output):
             raise CelCompileError(f"must evaluate to bool or the unknown type, not {output.declared}")
         try:
-            node = build(checked, self._declared, modern=self.modern)
+            node = build(checked, self.declared, modern=self.modern)
         except BuildError as error:
             raise CelCompileError(f"program instantiation failed: {error}") from error
         return Program(
@@ -62,6 +62,7 @@ class Environment:
             node=node,
             checked=checked,
             cost=estimate_cost(checked, modern=self.modern),
+            spans=spans,
             environment=self,
         )
 

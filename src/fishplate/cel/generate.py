@@ -4,9 +4,9 @@ The reference evaluator stays the authority. The generated function covers selec
 with constants, versions, quantities, a few string tests, and logic over them; on anything unexpected (a missing key, a
 value of another type, a long string) it raises, and the reference evaluator answers instead.
 
-Why it may skip the cost limit: every size that enters a cost is that of a literal or of a string of at most 64 characters
-(checked where it matters), so a step costs at most eight units for each character of the text; loops run once over
-literals or over at most 64 values, are not nested, and are left out where turns times text could come near the limit.
+Why it may skip the cost limit: every size that enters a cost is that of a literal or of a string of at most 64
+characters (checked where it matters), so a step costs at most eight units for each character of the text; loops run
+over literals or over at most 64 values, are not nested, and are left out where turns times text could come near it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, Select
 from fishplate.cel.library.lists import includes, includes_short
 from fishplate.cel.library.re2 import RegexError, compile_re2
 from fishplate.cel.tracker import COST_LIMIT
-from fishplate.cel.values import Value
 from fishplate.errors import InputError
 from fishplate.k8s.quantity import Quantity, parse_quantity
 from fishplate.k8s.semver import Semver, normalize_semver, parse_semver
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fishplate.cel.device import Device
+    from fishplate.cel.values import Value
 
 _LONGEST_TEXT = 10_240
 _LONGEST_VALUE = 64
@@ -300,7 +300,10 @@ class _Writer:
             raise Unsupported
         if kinds in (("str", "const"), ("const", "str"), ("str", "str")):
             return f"({left.text} == {right.text})"
-        if kinds in (("int", "const"), ("const", "int"), ("int", "int")) and str not in (type(left.value), type(right.value)):
+        if kinds in (("int", "const"), ("const", "int"), ("int", "int")) and str not in (
+            type(left.value),
+            type(right.value),
+        ):
             return f"({left.text} == {right.text})"
         if kinds == ("semver", "attr"):
             return f"(version({right.text}).key == {left.text}.key)"
@@ -362,14 +365,14 @@ class _Writer:
     def _method(self, expr: Call, target: Expr, aliases: Aliases) -> _Code:
         subject = self._code(target, aliases)
         args = expr.args
-        if expr.function in _TEXT_TESTS and len(args) == 1 and isinstance(args[0], Literal):
-            if type(args[0].value) is str:
-                return _Code("bool", _TEXT_TESTS[expr.function].format(self._text(subject), repr(args[0].value)))
-        if expr.function == "matches" and isinstance(args[0], Literal) and isinstance(args[0].value, str):
-            return self._matches(subject, args[0].value)
+        literal = args[0].value if len(args) == 1 and isinstance(args[0], Literal) else None
+        if expr.function in _TEXT_TESTS and isinstance(literal, str):
+            return _Code("bool", _TEXT_TESTS[expr.function].format(self._text(subject), repr(literal)))
+        if expr.function == "matches" and isinstance(literal, str):
+            return self._matches(subject, literal)
         if expr.function in ("isGreaterThan", "isLessThan", "compareTo") and len(args) == 1:
             return self._comparison(expr.function, subject, self._code(args[0], aliases))
-        if expr.function == "includes" and subject.kind == "attr" and isinstance(args[0], Literal):
+        if expr.function == "includes" and subject.kind == "attr" and literal is not None:
             wanted = self._code(args[0], aliases)
             search = "includes" if self._modern else "includes_short"
             return _Code("bool", f"included({subject.text}, {wanted.text}, {search})")

@@ -60,7 +60,8 @@ _TOKENS = re.compile(
 _KEYWORDS = {"in", "true", "false", "null"}
 # What an unfinished string could still have become: the lexer swallows this much before it gives up.
 _UNFINISHED = re.compile(
-    rf"""[bB]?(?:[rR]"[^"\n\r]*|[rR]'[^'\n\r]*|"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)|`[A-Za-z0-9_.\-/ ]*"""
+    rf"""[bB]?(?:[rR]"[^"\n\r]*|[rR]'[^'\n\r]*|"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)"""
+    r"|`[A-Za-z0-9_.\-/ ]*"
 )
 
 

@@ -15,7 +15,7 @@ _MAX_RUNE = 0x10FFFF
 
 
 def read_int(text: str, *, negative: bool) -> int:
-    value = int(text[2:], 16) if text.startswith("0x") else int(text)
+    value = int(text, 0) if text.startswith("0x") else int(text)
     value = -value if negative else value
     if not MIN_INT <= value <= MAX_INT:
         raise ValueError("invalid int literal")
@@ -24,7 +24,7 @@ def read_int(text: str, *, negative: bool) -> int:
 
 def read_uint(text: str) -> Uint:
     digits = text[:-1]
-    value = int(digits[2:], 16) if digits.startswith("0x") else int(digits)
+    value = int(digits, 0) if digits.startswith("0x") else int(digits)
     if value > MAX_UINT:
         raise ValueError("invalid uint literal")
     return Uint(value)

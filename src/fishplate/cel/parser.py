@@ -10,7 +10,7 @@ After the first syntax error this parser stops; cel-go tries to recover and may 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from fishplate.cel import literals
 from fishplate.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Message, Select
@@ -24,7 +24,29 @@ if TYPE_CHECKING:
     from fishplate.cel.values import Value
 
 _RESERVED = frozenset(
-    ["as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while"]
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
@@ -32,7 +54,25 @@ _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _STARTERS = (
     "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
 )
-_STARTER_KINDS = frozenset(["[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"])
+_STARTER_KINDS = frozenset(
+    [
+        "[",
+        "{",
+        "(",
+        ".",
+        "-",
+        "!",
+        "true",
+        "false",
+        "null",
+        "NUM_FLOAT",
+        "NUM_INT",
+        "NUM_UINT",
+        "STRING",
+        "BYTES",
+        "IDENTIFIER",
+    ]
+)
 _MOST_CHARACTERS = 100_000
 _DEEPEST = 250
 # 250 nested expressions are legal and take about ten frames each; CPython's frames are on the heap, so this is cheap.
@@ -43,18 +83,25 @@ class _Stopped(Exception):
     """A syntax error was reported."""
 
 
-def parse(text: str, report: Report, *, escaped_names: bool) -> tuple[Expr | None, dict[int, int]]:
-    """The tree (None after a syntax error) and the offset of every node."""
+class Parsed(NamedTuple):
+    """The tree (None after a syntax error), the offset of every node, and the source ranges of whole operands."""
+
+    expr: Expr | None
+    offsets: dict[int, int]
+    spans: dict[int, tuple[int, int]]
+
+
+def parse(text: str, report: Report, *, escaped_names: bool) -> Parsed:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
     if len(text) > _MOST_CHARACTERS:
         report.add(None, f"expression code point size exceeds limit: size: {len(text)}, limit {_MOST_CHARACTERS}")
-        return None, {}
+        return Parsed(None, {}, {})
     parser = Parser(text, report, escaped_names=escaped_names)
     try:
         expr = parser.parse_all()
     except _Stopped:
-        return None, parser.offsets
-    return expr, parser.offsets
+        return Parsed(None, parser.offsets, {})
+    return Parsed(expr, parser.offsets, parser.spans)
 
 
 class Parser:
@@ -152,10 +199,16 @@ class Parser:
         kind = "extraneous" if usable and token.kind not in ("EOF", "ESC_IDENTIFIER") else "mismatched"
         self._stop(token, f"{kind} input '{token.shown}' expecting {expected}")
 
+    def _spanned(self, operand: Callable[[], Expr]) -> Expr:
+        start = self._token.start
+        expr = operand()
+        self.spans[expr.id] = (start, self.tokens[self.position - 1].end)
+        return expr
+
     def _logical(self, operator: str, function: str, operand: Callable[[], Expr]) -> Expr:
-        terms, ops = [operand()], []
+        terms, ops = [self._spanned(operand)], []
         while token := self._accept(operator):
-            terms.append(operand())
+            terms.append(self._spanned(operand))
             ops.append(self.new_id(token.start))
 
         def balance(low: int, high: int) -> Expr:
@@ -200,8 +253,10 @@ class Parser:
 
     def _member(self) -> Expr:
         self._enter("member")
+        start = self._token.start
         expr, length = self._primary(), 1
         while True:
+            self.spans[expr.id] = (start, self.tokens[self.position - 1].end)
             if dot := self._accept("."):
                 expr = self._selection(expr, dot)
             elif bracket := self._accept("["):
@@ -299,7 +354,7 @@ class Parser:
             case "null" if not negative:
                 return None
         self.position -= 1
-        self._no_expression()
+        return self._no_expression()
 
     def _name(self, token: Token) -> Expr:
         leading = token.kind == "."

@@ -1,4 +1,4 @@
-"""The evaluator's nodes. Each evaluates, then reports to the cost tracker as the corresponding cel-go instruction does."""
+"""The evaluator's nodes. Each evaluates, then reports to the cost tracker as the same instruction of cel-go does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fishplate.cel.values import (
 from fishplate.k8s.semver import Semver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 class Const:
@@ -309,10 +309,11 @@ class FoldNode:
         if isinstance(over, Err):
             return over
         loop = Loop(self, frame)
+        steps: Iterable[tuple[Value, Value]]
         if isinstance(over, tuple):
             steps = enumerate(over) if self.var2 else ((item, None) for item in over)
         elif isinstance(over, CelMap):
-            steps = over.items() if self.var2 else ((key, None) for key in over.keys())
+            steps = over.items() if self.var2 else ((key, None) for key, _ in over.items())
         elif self.var2:
             return Err(f"unsupported comprehension range type: {type_name(over)}")
         else:
@@ -373,4 +374,4 @@ def growing(fold: FoldNode, value: Value) -> Value:
 def settled(value: Value) -> Value:
     if isinstance(value, GrowingList):
         return tuple(value.items)
-    return CelMap(value._entries) if isinstance(value, GrowingMap) else value
+    return CelMap(value.entries) if isinstance(value, GrowingMap) else value

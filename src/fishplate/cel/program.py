@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fishplate.cel.access import Reads, find_reads
+from fishplate.cel.explain import Clause, explain
 from fishplate.cel.generate import Unsupported, generate
 from fishplate.cel.root import Root
 from fishplate.cel.tracker import COST_LIMIT, Cancelled
@@ -14,12 +15,14 @@ from fishplate.errors import CelRuntimeError
 if TYPE_CHECKING:
     from fishplate.cel.attributes import Node
     from fishplate.cel.checker import Checked
+    from fishplate.cel.declarations import Declarations
     from fishplate.cel.device import Device
 
 
 class _Rules(Protocol):
     modern: bool
     accepts_lists: bool
+    declared: Declarations
 
 
 class Outcome(NamedTuple):
@@ -31,11 +34,22 @@ class Outcome(NamedTuple):
 
 
 class Program:
-    def __init__(self, *, source: str, node: Node, checked: Checked, cost: int, environment: _Rules) -> None:
+    def __init__(
+        self,
+        *,
+        source: str,
+        node: Node,
+        checked: Checked,
+        cost: int,
+        spans: dict[int, tuple[int, int]],
+        environment: _Rules,
+    ) -> None:
         self.source = source
         self.cost = cost
         self._node = node
         self._checked = checked
+        self._spans = spans
+        self._declared = environment.declared
         self._modern = environment.modern
         self._accepts_lists = environment.accepts_lists
         self._fast = generate(checked.expr, source, lists=self._accepts_lists, modern=self._modern)
@@ -102,6 +116,12 @@ class Program:
         if isinstance(value, bool):
             return value
         raise CelRuntimeError(not_bool(value))
+
+    def explain(self, device: Device) -> list[Clause]:
+        """Every conjunct with its result and the values it saw; one clause in error if the device is unusable."""
+        if problem := self._problem(device):
+            return [Clause(self.source, (0, len(self.source)), "error", problem, ())]
+        return explain(self.source, self._checked, self._spans, self._declared, device, modern=self._modern)
 
 
 def not_bool(value: Value) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 TOP = 2**64 - 1
 
-# Maximum sizes from k8s.io/api/resource/v1: domains and drivers 63, ids 32, values 64, at most 32 attributes and capacities.
+# Maximum sizes from k8s.io/api/resource/v1; at most 32 attributes and capacities a device.
 _DOMAIN, _ID, _DRIVER, _VALUE, _ENTRIES = 63, 32, 63, 64, 32
 
 

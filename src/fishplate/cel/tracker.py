@@ -16,7 +16,7 @@ COST_LIMIT = 1_000_000
 
 
 class Cancelled(Exception):
-    """Evaluation cannot go on, and nothing absorbs it: the cost limit, or what makes the reference implementation panic."""
+    """Evaluation cannot go on, and nothing absorbs it: the cost limit, or what makes upstream panic."""
 
 
 class Tracker:

@@ -16,7 +16,7 @@ _OPAQUE = ("net.IP", "net.CIDR", "optional_type")
 
 
 class Type:
-    """`kind` is the scalar's own name, or one of list, map, type, struct, opaque, param, error. Equal by what it prints."""
+    """`kind` is the scalar's own name, or list, map, type, struct, opaque, param, error. Equal by what it prints."""
 
     __slots__ = ("kind", "name", "params", "text")
 
@@ -24,7 +24,7 @@ class Type:
         self.kind = kind
         self.name = name
         self.params = params
-        self.text = f"{name}({', '.join(param.text for param in params)})" if params else name
+        self.text: str = f"{name}({', '.join(param.text for param in params)})" if params else name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Type) and self.text == other.text and self.kind == other.kind

@@ -106,28 +106,25 @@ class Opaque:
 class CelMap:
     """An immutable map. Keys are kept apart by type, then found across numeric types as CEL wants."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("entries",)
 
     def __init__(self, entries: dict[tuple[type, Value], tuple[Value, Value]]) -> None:
-        self._entries = entries
+        self.entries = entries
 
     @staticmethod
     def of(pairs: dict[str, Value]) -> CelMap:
         return CelMap({(str, key): (key, value) for key, value in pairs.items()})
 
     def __len__(self) -> int:
-        return len(self._entries)
-
-    def keys(self) -> Iterator[Value]:
-        return (key for key, _ in self._entries.values())
+        return len(self.entries)
 
     def items(self) -> Iterator[tuple[Value, Value]]:
-        return iter(self._entries.values())
+        return iter(self.entries.values())
 
     def find(self, key: Value) -> tuple[Value] | None:
         """A one-tuple with the value, or None; the tuple keeps a present null apart from absence."""
         for candidate in _key_candidates(key):
-            entry = self._entries.get(candidate)
+            entry = self.entries.get(candidate)
             if entry is not None:
                 return (entry[1],)
         return None
@@ -136,7 +133,7 @@ class CelMap:
         return self.find(key) is not None
 
     def with_entry(self, key: Value, value: Value) -> CelMap:
-        return CelMap(self._entries | {(type(key), key): (key, value)})
+        return CelMap(self.entries | {(type(key), key): (key, value)})
 
 
 class DomainMap(CelMap):
@@ -167,7 +164,7 @@ class GrowingMap(CelMap):
     __slots__ = ()
 
     def with_entry(self, key: Value, value: Value) -> CelMap:
-        self._entries[(type(key), key)] = (key, value)
+        self.entries[(type(key), key)] = (key, value)
         return self
 
 

@@ -18,7 +18,7 @@ from fishplate.errors import InputError
 MAX_INT64 = 2**63 - 1
 _MIN_INT64 = -(2**63)
 _NANO = -9
-# 10**18 is the largest power of ten in an int64; apimachinery decides by digits whether the small form can hold a value.
+# 10**18 is the largest power of ten in an int64; apimachinery decides by digits whether the small form fits.
 _SMALL_DIGITS = 18
 _BINARY_DIGITS = 15
 

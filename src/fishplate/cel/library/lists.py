@@ -1,4 +1,4 @@
-"""List and set functions: cel-go's lists and sets extensions, Kubernetes' lists library, `includes`, and map insertion."""
+"""List and set functions: cel-go's lists and sets extensions, Kubernetes' lists library, map insertion."""
 
 from __future__ import annotations
 

@@ -92,21 +92,21 @@ class _Translator:
         if self._peek() in ("*", "+", "?") or self._count():
             raise RegexError("missing argument to repetition operator", self._operator(start))
         atom = self._atom(depth)
-        seen = False
+        previous = ""
         while True:
             begin = self._at
             operator = self._operator(begin)
             if not operator:
                 return atom
-            if seen:
-                raise RegexError("invalid nested repetition operator", self._text[before:begin] + operator)
+            if previous:
+                raise RegexError("invalid nested repetition operator", previous + operator)
             self._at += len(operator)
             lazy = operator.endswith("?") and len(operator) > 1
             core = operator[:-1] if lazy else operator
             if "U" in self._flags:
                 lazy = not lazy
             atom = f"(?:{atom}){core}{'?' if lazy else ''}"
-            seen, before = True, begin
+            previous = operator
 
     def _count(self) -> re.Match[str] | None:
         return re.compile(r"\{([0-9]+)(,([0-9]*))?\}").match(self._text, self._at)

@@ -12,7 +12,8 @@ from fishplate.cel.values import NO_SUCH_OVERLOAD, Err, Value, type_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+# Unicode's White_Space, as Go's unicode.IsSpace has it.
+_SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED = {
     "\a": "\\a",
     "\b": "\\b",

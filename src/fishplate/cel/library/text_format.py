@@ -29,17 +29,25 @@ _SCALARS = (
     "google.protobuf.Duration",
     "type",
 )
+_STRING_COMPLAINT = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
+    "and timestamps, was given {}"
+)
+_HEX = (
+    ("int", "uint", "string", "bytes"),
+    "only integers, byte buffers, and strings can be formatted as hex, was given {}",
+)
 # Which types a clause takes, and what it says about others.
 ACCEPTED = {
-    "s": (("list", "map", "null_type", *_SCALARS), "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}"),
+    "s": (("list", "map", "null_type", *_SCALARS), _STRING_COMPLAINT),
     "d": (("int", "uint"), "decimal clause can only be used on integers, was given {}"),
     "f": (("double", "string"), "fixed-point clause can only be used on doubles, was given {}"),
     "e": (("double", "string"), "scientific clause can only be used on doubles, was given {}"),
     "b": (("int", "uint", "bool"), "only integers and bools can be formatted as binary, was given {}"),
-    "x": (("int", "uint", "string", "bytes"), "only integers, byte buffers, and strings can be formatted as hex, was given {}"),
-    "X": (("int", "uint", "string", "bytes"), "only integers, byte buffers, and strings can be formatted as hex, was given {}"),
+    "x": _HEX,
+    "X": _HEX,
     "o": (("int", "uint"), "octal clause can only be used on integers, was given {}"),
-}  # fmt: skip
+}
 
 
 class FormatError(ValueError):
@@ -84,7 +92,8 @@ def _read_clause(text: str, position: int) -> tuple[Clause, int]:
             raise FormatError(f"{head}error while parsing precision: could not find end of precision specifier")
         digits = text[position + 1 : end]
         if not digits:
-            message = f"error while converting precision to integer: strconv.Atoi: parsing {gotext.quote(digits)}: invalid syntax"
+            number = f"strconv.Atoi: parsing {gotext.quote(digits)}: invalid syntax"
+            message = f"error while converting precision to integer: {number}"
             raise FormatError(f"{head}error while parsing precision: {message}")
         precision, position = int(digits), end
     kind = text[position]

@@ -45,7 +45,7 @@ class Url(Opaque):
 
 
 def parse_request(text: str) -> Url | str:
-    """url.ParseRequestURI: the parts, or what is wrong. An absolute URL or an absolute path; a fragment is not split off."""
+    """url.ParseRequestURI: the parts of an absolute URL or path, or what is wrong. A fragment is not split off."""
     problem = _problem(text)
     if problem:
         return f"parse {gotext.quote(text)}: {problem}"
@@ -82,7 +82,7 @@ def _problem(text: str) -> str:
         return "first path segment in URL cannot contain colon"
     if not rest.startswith("/"):
         return "" if scheme else "invalid URI for request"
-    host, _, path = (rest[2:] if rest.startswith("//") else "").partition("/")
+    host, _, _ = (rest[2:] if rest.startswith("//") else "").partition("/")
     host = re.split(r"[?]", host)[0]
     if scheme and (problem := _host_problem(host)):
         return problem
