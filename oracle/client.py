@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,15 +17,17 @@ MINORS = ("1.34", "1.35", "1.36", "1.37")
 _BUILT = HERE.parent / "build" / "oracle"
 
 
-def available() -> bool:
-    return shutil.which("go") is not None
+def is_built(minor: str) -> bool:
+    """Whether a binary is there that is no older than its source."""
+    binary = _BUILT / f"oracle-{minor}"
+    sources = [*HERE.glob("*.go"), HERE / "modules" / f"{minor}.mod"]
+    return binary.exists() and all(binary.stat().st_mtime >= source.stat().st_mtime for source in sources)
 
 
 def build(minor: str) -> Path:
-    """The oracle's binary, built if it is missing or older than its source."""
+    """The oracle's binary, built if it has to be; the first time takes a minute or two and needs Go."""
     binary = _BUILT / f"oracle-{minor}"
-    sources = [*HERE.glob("*.go"), HERE / "modules" / f"{minor}.mod"]
-    if binary.exists() and all(binary.stat().st_mtime >= source.stat().st_mtime for source in sources):
+    if is_built(minor):
         return binary
     _BUILT.mkdir(parents=True, exist_ok=True)
     fresh = binary.with_suffix(f".{os.getpid()}")
@@ -55,7 +56,9 @@ class Oracle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait()
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:

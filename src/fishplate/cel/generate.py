@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.cel.access import Aliases, Path, device_path, tested_path
 from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, Select
-from fishplate.cel.library.lists import includes, includes_short
+from fishplate.cel.guards import LONGEST_VALUE, NAMES, Unsupported
 from fishplate.cel.library.re2 import RegexError, compile_re2
 from fishplate.cel.tracker import COST_LIMIT
 from fishplate.errors import InputError
@@ -29,14 +29,9 @@ if TYPE_CHECKING:
     from fishplate.cel.values import Value
 
 _LONGEST_TEXT = 10_240
-_LONGEST_VALUE = 64
 _UNITS = 8
 _ORDER = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _TEXT_TESTS = {"startsWith": "{0}.startswith({1})", "endsWith": "{0}.endswith({1})", "contains": "({1} in {0})"}
-
-
-class Unsupported(Exception):
-    """Not in the hot subset; or, at run time, a value that the generated code leaves to the reference evaluator."""
 
 
 class _Code(NamedTuple):
@@ -63,66 +58,11 @@ def generate(expr: Expr, source: str, *, lists: bool, modern: bool) -> Callable[
         "    A = device.attributes; C = device.capacity; D = device.driver\n"
         f"    return {body}\n"
     )
-    namespace: dict[str, object] = dict(writer.constants) | _NAMES
+    namespace: dict[str, object] = dict(writer.constants) | NAMES
     # The text is made of our own templates, repr() of literals and numbered names: nothing of the user's runs as code.
     exec(compile(text, "<selector>", "exec"), namespace)
     selector: Callable[[Device], bool] = namespace["selector"]  # type: ignore[assignment]
     return selector
-
-
-def _refuse() -> bool:
-    raise Unsupported
-
-
-def _short_text(value: object) -> str:
-    if type(value) is str and len(value) <= _LONGEST_VALUE:
-        return value
-    raise Unsupported
-
-
-def _short_list(value: object) -> tuple[object, ...]:
-    if type(value) is tuple and len(value) <= _LONGEST_VALUE:
-        return value
-    raise Unsupported
-
-
-def _version(value: object) -> Semver:
-    if type(value) is Semver:
-        return value
-    raise Unsupported
-
-
-def _integer(value: object) -> int:
-    if type(value) is int:
-        return value
-    raise Unsupported
-
-
-def _flag(value: object) -> bool:
-    if value is True or value is False:
-        return value
-    raise Unsupported
-
-
-def _included(value: object, wanted: object, search: Callable[[Value, Value], Value]) -> bool:
-    if type(value) is tuple and len(value) > _LONGEST_VALUE:
-        raise Unsupported
-    return _flag(search(value, wanted))
-
-
-_NAMES: dict[str, object] = {
-    "Unsupported": Unsupported,
-    "Semver": Semver,
-    "refuse": _refuse,
-    "short_text": _short_text,
-    "short_list": _short_list,
-    "version": _version,
-    "integer": _integer,
-    "flag": _flag,
-    "included": _included,
-    "includes": includes,
-    "includes_short": includes_short,
-}
 
 
 class _Writer:
@@ -251,7 +191,7 @@ class _Writer:
     def _range(self, expr: Expr, aliases: Aliases) -> tuple[str, str]:
         path = device_path(expr, aliases)
         if path is not None:
-            if self._most_turns < _LONGEST_VALUE or len(path) != 3 or path[0] != "attributes":
+            if self._most_turns < LONGEST_VALUE or len(path) != 3 or path[0] != "attributes":
                 raise Unsupported
             return f"short_list({self._read(path).text})", "attr"
         if not isinstance(expr, ListExpr) or expr.optional or len(expr.elements) > self._most_turns:

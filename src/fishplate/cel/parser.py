@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from fishplate.cel import literals
 from fishplate.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Message, Select
-from fishplate.cel.lexer import Token, tokenize
 from fishplate.cel.macros import MacroError, Macros
+from fishplate.cel.tokens import Stopped, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fishplate.cel.lexer import Token
     from fishplate.cel.source import Report
     from fishplate.cel.values import Value
 
@@ -79,10 +80,6 @@ _DEEPEST = 250
 _FRAMES = 10_000
 
 
-class _Stopped(Exception):
-    """A syntax error was reported."""
-
-
 class Parsed(NamedTuple):
     """The tree (None after a syntax error), the offset of every node, and the source ranges of whole operands."""
 
@@ -99,16 +96,14 @@ def parse(text: str, report: Report, *, escaped_names: bool) -> Parsed:
     parser = Parser(text, report, escaped_names=escaped_names)
     try:
         expr = parser.parse_all()
-    except _Stopped:
+    except Stopped:
         return Parsed(None, parser.offsets, {})
     return Parsed(expr, parser.offsets, parser.spans)
 
 
-class Parser:
+class Parser(Tokens):
     def __init__(self, text: str, report: Report, *, escaped_names: bool) -> None:
-        self.report = report
-        self.tokens = tokenize(text, report)
-        self.position = 0
+        super().__init__(text, report)
         self.offsets: dict[int, int] = {}
         self.spans: dict[int, tuple[int, int]] = {}
         self.macros = Macros(self.new_id, self.offsets)
@@ -123,10 +118,6 @@ class Parser:
         self.offsets[self._last_id] = offset
         return self._last_id
 
-    def _stop(self, token: Token, message: str) -> NoReturn:
-        self.report.add(token.start, f"Syntax error: {message}")
-        raise _Stopped
-
     def _fault(self, offset: int, message: str) -> Expr:
         """An error that does not stop the parser; the node stands in for what should have been there."""
         node = self.new_id(offset)
@@ -137,34 +128,7 @@ class Parser:
         self._depth[rule] += by
         if self._depth[rule] > _DEEPEST:
             self.report.add(None, f"expression recursion limit exceeded: {_DEEPEST}")
-            raise _Stopped
-
-    # -- tokens
-
-    @property
-    def _token(self) -> Token:
-        return self.tokens[self.position]
-
-    def _next(self) -> Token:
-        token = self.tokens[self.position]
-        self.position += 1
-        return token
-
-    def _accept(self, kind: str) -> Token | None:
-        return self._next() if self._token.kind == kind else None
-
-    def _close(self, kind: str, *, list_end: bool = False) -> None:
-        """A closing bracket; the messages follow what the reference parser says in the same place."""
-        token = self._token
-        if token.kind == kind:
-            self.position += 1
-            return
-        following = self.tokens[self.position + 1 : self.position + 2]
-        if token.kind == "EOF":
-            self._stop(token, f"missing '{kind}' at '<EOF>'")
-        if following and following[0].kind == kind:
-            self._stop(token, f"extraneous input '{token.shown}' expecting '{kind}'")
-        self._stop(token, f"mismatched input '{token.shown}' expecting '{kind}'")
+            raise Stopped
 
     # -- grammar
 
@@ -401,10 +365,16 @@ class Parser:
         self._close("}")
         return Message(node, ("." if leading else "") + ".".join(names), entries)
 
+    def _lone_comma(self) -> None:
+        """The grammar allows `[,]` and `{,}`, and nothing after that comma."""
+        if self._accept(",") and self._token.kind not in ("]", "}"):
+            self._close("]" if self.tokens[self.position - 2].kind == "[" else "}")
+
     def _list(self, bracket: Token) -> Expr:
         node = self.new_id(bracket.start)
         elements: list[Expr] = []
         optional = set()
+        self._lone_comma()
         while self._token.kind not in ("]", "EOF"):
             if self._accept("?"):
                 optional.add(len(elements))
@@ -417,6 +387,7 @@ class Parser:
     def _map(self, brace: Token) -> Expr:
         node = self.new_id(brace.start)
         pairs = []
+        self._lone_comma()
         while self._token.kind not in ("}", "EOF"):
             # The entry's id comes before those of its key and value, but the colon that places it stands between.
             entry = self.new_id(self._token.start)

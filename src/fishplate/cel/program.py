@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fishplate.cel.access import Reads, find_reads
 from fishplate.cel.explain import Clause, explain
-from fishplate.cel.generate import Unsupported, generate
+from fishplate.cel.generate import generate
+from fishplate.cel.guards import Unsupported
 from fishplate.cel.root import Root
 from fishplate.cel.tracker import COST_LIMIT, Cancelled
 from fishplate.cel.values import Err, Value, type_name
@@ -72,7 +73,7 @@ class Program:
         try:
             value = self._node.eval(root)
         except Cancelled as stop:
-            return Outcome(None, str(stop), root.tracker.cost)
+            return Outcome(None, str(stop), root.tracker.cost + stop.cost)
         if isinstance(value, Err):
             return Outcome(None, value.message, root.tracker.cost)
         return Outcome(value, "", root.tracker.cost)

@@ -16,7 +16,17 @@ COST_LIMIT = 1_000_000
 
 
 class Cancelled(Exception):
-    """Evaluation cannot go on, and nothing absorbs it: the cost limit, or what makes upstream panic."""
+    """Evaluation cannot go on, and nothing absorbs it: the cost limit, or what makes upstream panic.
+
+    `cost` is what the step that was not taken would have cost.
+    """
+
+    def __init__(self, message: str, cost: int = 0) -> None:
+        super().__init__(message)
+        self.cost = cost
+
+
+LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
 class Tracker:
@@ -36,7 +46,7 @@ class Tracker:
         self._ids.append(node)
         self._values.append(value)
         if self.cost > self.limit:
-            raise Cancelled("operation cancelled: actual cost limit exceeded")
+            raise Cancelled(LIMIT_EXCEEDED)
 
     def _cut(self, length: int) -> None:
         for node in reversed(self._ids[length:]):

@@ -6,7 +6,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from fishplate.cel.operators import add, unsupported
-from fishplate.cel.tracker import Cancelled
+from fishplate.cel.tracker import LIMIT_EXCEEDED, Cancelled
 from fishplate.cel.values import (
     NO_SUCH_OVERLOAD,
     NONE,
@@ -79,8 +79,8 @@ def reverse(items: tuple[Value, ...]) -> Value:
 
 def make_range(count: int) -> Value:
     if count > _LONGEST_RANGE:
-        # Upstream would build the list and then find that it costs too much.
-        raise Cancelled("operation cancelled: actual cost limit exceeded")
+        # Upstream would build the list and then find that it costs too much: a unit for each element, and eleven.
+        raise Cancelled(LIMIT_EXCEEDED, count + 11)
     return tuple(range(count))
 
 

@@ -137,14 +137,15 @@ def _format(value: Value, clause: Clause) -> str:
 
 
 def _fixed(value: float, precision: int) -> str:
-    return _special(value) or f"{value:,.{precision}f}"
+    # A negative zero is written without its sign.
+    return _special(value) or f"{value or 0.0:,.{precision}f}"
 
 
 def _scientific(value: float, width: int) -> str:
     # Upstream takes the precision for a width, so there are always six digits.
     if special := _special(value):
         return special.rjust(width)
-    mantissa, _, exponent = f"{value:.6e}".partition("e")
+    mantissa, _, exponent = f"{value or 0.0:.6e}".partition("e")
     digits = exponent.lstrip("+-").rjust(2, "0")
     raised = ("-" if exponent.startswith("-") else "") + digits
     return f"{mantissa}×10{raised.translate(_SUPERSCRIPT)}".rjust(width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
@@ -92,8 +93,14 @@ def _problem(text: str) -> str:
 
 def _host_problem(host: str) -> str:
     host = host.rpartition("@")[2]
-    if host.startswith("[") and "]" not in host:
-        return "missing ']' in host"
+    if host.startswith("["):
+        if "]" not in host:
+            return "missing ']' in host"
+        inner = host[1 : host.index("]")].partition("%25")[0]
+        try:
+            ipaddress.IPv6Address(inner)
+        except ValueError as error:
+            return f"invalid host: ParseAddr({gotext.quote(inner)}): {error}"
     after = host[host.index("]") + 1 :] if host.startswith("[") else host[host.rfind(":") :] if ":" in host else ""
     if after and not re.fullmatch(r":[0-9]*", after):
         return f"invalid port {gotext.quote(after)} after host"

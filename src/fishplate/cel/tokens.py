@@ -1,0 +1,50 @@
+"""The parser's view of the tokens: one after the other, with a stop at the first that does not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from fishplate.cel.lexer import Token, tokenize
+
+if TYPE_CHECKING:
+    from fishplate.cel.source import Report
+
+
+class Stopped(Exception):
+    """A syntax error was reported."""
+
+
+class Tokens:
+    def __init__(self, text: str, report: Report) -> None:
+        self.report = report
+        self.tokens = tokenize(text, report)
+        self.position = 0
+
+    def _stop(self, token: Token, message: str) -> NoReturn:
+        self.report.add(token.start, f"Syntax error: {message}")
+        raise Stopped
+
+    @property
+    def _token(self) -> Token:
+        return self.tokens[self.position]
+
+    def _next(self) -> Token:
+        token = self.tokens[self.position]
+        self.position += 1
+        return token
+
+    def _accept(self, kind: str) -> Token | None:
+        return self._next() if self._token.kind == kind else None
+
+    def _close(self, kind: str, *, list_end: bool = False) -> None:
+        """A closing bracket; the messages follow what the reference parser says in the same place."""
+        token = self._token
+        if token.kind == kind:
+            self.position += 1
+            return
+        following = self.tokens[self.position + 1 : self.position + 2]
+        if token.kind == "EOF":
+            self._stop(token, f"missing '{kind}' at '<EOF>'")
+        if following and following[0].kind == kind:
+            self._stop(token, f"extraneous input '{token.shown}' expecting '{kind}'")
+        self._stop(token, f"mismatched input '{token.shown}' expecting '{kind}'")
