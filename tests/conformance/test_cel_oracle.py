@@ -17,14 +17,14 @@ def built() -> list[str]:
     return [minor for minor in MINORS if is_built(minor)]
 
 
-def test_random_pairs_agree_with_the_real_code():
+def test_random_pairs_agree_with_the_real_code() -> None:
     for minor in built():
         tally = run_cel(minor, PAIRS, seed=5)
         assert tally.counts["pairs"] >= PAIRS
         assert [(question.expression, found) for question, found in tally.disagreements] == []
 
 
-def test_declarations_are_those_of_the_real_environment():
+def test_declarations_are_those_of_the_real_environment() -> None:
     for minor in built():
         with Oracle(minor) as oracle:
             real = oracle.ask({"op": "cel-env"})

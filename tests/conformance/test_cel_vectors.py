@@ -18,7 +18,7 @@ def load(minor: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_every_recorded_case_is_answered_as_the_real_code_answered(minor: str):
+def test_every_recorded_case_is_answered_as_the_real_code_answered(minor: str) -> None:
     differences = []
     for case in load(minor):
         question = Question(case["expression"], case["devices"], case["gates"])
@@ -28,7 +28,7 @@ def test_every_recorded_case_is_answered_as_the_real_code_answered(minor: str):
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_there_are_enough_cases_of_every_sort(minor: str):
+def test_there_are_enough_cases_of_every_sort(minor: str) -> None:
     answers = [case["answer"] for case in load(minor)]
     results = [result for answer in answers for result in answer.get("results", [])]
     assert len(answers) >= 300
@@ -39,7 +39,7 @@ def test_there_are_enough_cases_of_every_sort(minor: str):
     assert any("cost limit exceeded" in result.get("error", "") for result in results)
 
 
-def test_minor_versions_are_told_apart():
+def test_minor_versions_are_told_apart() -> None:
     by_minor = {minor: {case["expression"]: case["answer"] for case in load(minor)} for minor in MINORS}
     includes = 'device.attributes["dra.example.com"].name.includes("fish")'
     assert "undeclared reference to 'includes'" in by_minor["1.35"][includes]["error"]

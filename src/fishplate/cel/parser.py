@@ -10,12 +10,12 @@ After the first syntax error this parser stops; cel-go tries to recover and may 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.cel import literals
 from fishplate.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Message, Select
 from fishplate.cel.macros import MacroError, Macros
-from fishplate.cel.tokens import Stopped, Tokens
+from fishplate.cel.tokens import STARTERS, Stopped, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,28 +52,6 @@ _RESERVED = frozenset(
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
-_STARTERS = (
-    "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
-)
-_STARTER_KINDS = frozenset(
-    [
-        "[",
-        "{",
-        "(",
-        ".",
-        "-",
-        "!",
-        "true",
-        "false",
-        "null",
-        "NUM_FLOAT",
-        "NUM_INT",
-        "NUM_UINT",
-        "STRING",
-        "BYTES",
-        "IDENTIFIER",
-    ]
-)
 _MOST_CHARACTERS = 100_000
 _DEEPEST = 250
 # 250 nested expressions are legal and take about ten frames each; CPython's frames are on the heap, so this is cheap.
@@ -109,7 +87,8 @@ class Parser(Tokens):
         self.macros = Macros(self.new_id, self.offsets)
         self._escaped_names = escaped_names
         self._last_id = 0
-        self._depth = {"expr": 0, "relation": 0, "calc": 0, "member": 0}
+        self._depth = 0
+        self._heights: dict[int, int] = {}
 
     # -- ids and errors
 
@@ -124,11 +103,11 @@ class Parser(Tokens):
         self.report.add(offset, message)
         return Literal(node, None)
 
-    def _enter(self, rule: str, by: int = 1) -> None:
-        self._depth[rule] += by
-        if self._depth[rule] > _DEEPEST:
-            self.report.add(None, f"expression recursion limit exceeded: {_DEEPEST}")
-            raise Stopped
+    def _raise(self, expr: Expr, below: list[Expr], *, counted: bool = True) -> Expr:
+        """Note how high the tree has grown; operators and selections count, other nodes only pass on."""
+        height = max((self._heights.get(child.id, 0) for child in below), default=0) + counted
+        self._heights[expr.id] = height
+        return expr
 
     # -- grammar
 
@@ -138,30 +117,27 @@ class Parser(Tokens):
         if token.kind != "EOF":
             single = self.tokens[self.position + 1].kind == "EOF"
             self._stop(token, f"{'extraneous' if single else 'mismatched'} input '{token.shown}' expecting <EOF>")
+        if max(self._heights.values(), default=0) > _DEEPEST:
+            self.report.add(None, "max recursion depth exceeded")
         return expr
 
     def _expr(self, also: str = "") -> Expr:
-        if self._token.kind not in _STARTER_KINDS:
+        if self._token.kind not in STARTERS:
             self._no_expression(also)
-        self._enter("expr")
-        saved = dict(self._depth)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            self.report.add(None, f"expression recursion limit exceeded: {_DEEPEST}")
+            raise Stopped
         expr = self._logical("||", "_||_", lambda: self._logical("&&", "_&&_", self._relation))
         if question := self._accept("?"):
             node = self.new_id(question.start)
             if_true = self._logical("||", "_||_", lambda: self._logical("&&", "_&&_", self._relation))
             if not self._accept(":"):
                 self._stop(self._token, f"mismatched input '{self._token.shown}' expecting ':'")
-            expr = self.macros.call(node, "_?_:_", [expr, if_true, self._expr()])
-        self._depth = saved
-        self._depth["expr"] -= 1
+            parts = [expr, if_true, self._expr()]
+            expr = self._raise(self.macros.call(node, "_?_:_", parts), parts)
+        self._depth -= 1
         return expr
-
-    def _no_expression(self, also: str = "") -> NoReturn:
-        token = self._token
-        expected = "{" + _STARTERS.replace("'(', ", f"'(', {also}") + "}"
-        usable = self.position + 1 < len(self.tokens) and self.tokens[self.position + 1].kind in _STARTER_KINDS
-        kind = "extraneous" if usable and token.kind not in ("EOF", "ESC_IDENTIFIER") else "mismatched"
-        self._stop(token, f"{kind} input '{token.shown}' expecting {expected}")
 
     def _spanned(self, operand: Callable[[], Expr]) -> Expr:
         start = self._token.start
@@ -179,27 +155,24 @@ class Parser(Tokens):
             middle = (low + high + 1) // 2
             left = terms[middle] if middle == low else balance(low, middle - 1)
             right = terms[middle + 1] if middle == high else balance(middle + 1, high)
-            return Call(ops[middle], function, [left, right])
+            return self._raise(Call(ops[middle], function, [left, right]), [left, right], counted=False)
 
         return balance(0, len(ops) - 1) if ops else terms[0]
 
-    def _chain(self, rule: str, operators: dict[str, str], operand: Callable[[], Expr]) -> Expr:
-        self._enter(rule)
-        left, length = operand(), 1
+    def _chain(self, operators: dict[str, str], operand: Callable[[], Expr]) -> Expr:
+        left = operand()
         while (token := self._token).kind in operators:
             self.position += 1
-            self._enter(rule)
-            length += 1
             node = self.new_id(token.start)
-            left = self.macros.call(node, operators[token.kind], [left, operand()])
-        self._depth[rule] -= length
+            parts = [left, operand()]
+            left = self._raise(self.macros.call(node, operators[token.kind], parts), parts)
         return left
 
     def _relation(self) -> Expr:
-        return self._chain("relation", _RELATIONS, self._sum)
+        return self._chain(_RELATIONS, self._sum)
 
     def _sum(self) -> Expr:
-        return self._chain("calc", _SUMS, lambda: self._chain("calc", _PRODUCTS, self._unary))
+        return self._chain(_SUMS, lambda: self._chain(_PRODUCTS, self._unary))
 
     def _unary(self) -> Expr:
         token = self._token
@@ -213,12 +186,13 @@ class Parser(Tokens):
         if count % 2 == 0:
             return self._member()
         node = self.new_id(token.start)
-        return self.macros.call(node, "!_" if token.kind == "!" else "-_", [self._member()])
+        operand = self._member()
+        call = self.macros.call(node, "!_" if token.kind == "!" else "-_", [operand])
+        return self._raise(call, [operand], counted=False)
 
     def _member(self) -> Expr:
-        self._enter("member")
         start = self._token.start
-        expr, length = self._primary(), 1
+        expr = self._primary()
         while True:
             self.spans[expr.id] = (start, self.tokens[self.position - 1].end)
             if dot := self._accept("."):
@@ -228,13 +202,10 @@ class Parser(Tokens):
                 node = self.new_id(bracket.start)
                 index = self._expr()
                 self._close("]")
-                expr = self.macros.call(node, "_[?_]" if optional else "_[_]", [expr, index])
+                parts = [expr, index]
+                expr = self._raise(self.macros.call(node, "_[?_]" if optional else "_[_]", parts), parts)
             else:
-                break
-            self._enter("member")
-            length += 1
-        self._depth["member"] -= length
-        return expr
+                return expr
 
     def _selection(self, operand: Expr, dot: Token) -> Expr:
         optional = self._accept("?")
@@ -248,7 +219,8 @@ class Parser(Tokens):
         if token.kind == "IDENTIFIER" and not optional and self._token.kind == "(":
             opened = self._next()
             node = self.new_id(opened.start)
-            return self._macro_or_call(node, token.text, operand, self._arguments())
+            args = self._arguments()
+            return self._raise(self._macro_or_call(node, token.text, operand, args), [operand, *args])
         name = token.text
         if token.kind == "ESC_IDENTIFIER":
             if not self._escaped_names:
@@ -256,8 +228,8 @@ class Parser(Tokens):
             name = name[1:-1]
         if optional:
             field = Literal(self.new_id(token.start), name)
-            return Call(self.new_id(dot.start), "_?._", [operand, field])
-        return Select(self.new_id(dot.start), operand, name)
+            return self._raise(Call(self.new_id(dot.start), "_?._", [operand, field]), [operand])
+        return self._raise(Select(self.new_id(dot.start), operand, name), [operand])
 
     def _arguments(self) -> list[Expr]:
         if self._accept(")"):
@@ -334,7 +306,8 @@ class Parser(Tokens):
             return self._fault(token.start, f"reserved identifier: {name.text}")
         if opened := self._accept("("):
             node = self.new_id(opened.start)
-            return self._macro_or_call(node, text, None, self._arguments())
+            args = self._arguments()
+            return self._raise(self._macro_or_call(node, text, None, args), args, counted=False)
         return Ident(self.new_id(name.start), text)
 
     def _message_name(self, first: Token) -> list[str]:
@@ -382,7 +355,7 @@ class Parser(Tokens):
             if not self._accept(","):
                 break
         self._close("]")
-        return ListExpr(node, elements, frozenset(optional))
+        return self._raise(ListExpr(node, elements, frozenset(optional)), elements, counted=False)
 
     def _map(self, brace: Token) -> Expr:
         node = self.new_id(brace.start)
@@ -401,4 +374,5 @@ class Parser(Tokens):
             if not self._accept(","):
                 break
         self._close("}")
-        return MapExpr(node, pairs)
+        parts = [part for entry in pairs for part in (entry.key, entry.value)]
+        return self._raise(MapExpr(node, pairs), parts, counted=False)

@@ -10,6 +10,30 @@ if TYPE_CHECKING:
     from fishplate.cel.source import Report
 
 
+_EXPECTED = (
+    "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
+)
+STARTERS = frozenset(
+    [
+        "[",
+        "{",
+        "(",
+        ".",
+        "-",
+        "!",
+        "true",
+        "false",
+        "null",
+        "NUM_FLOAT",
+        "NUM_INT",
+        "NUM_UINT",
+        "STRING",
+        "BYTES",
+        "IDENTIFIER",
+    ]
+)
+
+
 class Stopped(Exception):
     """A syntax error was reported."""
 
@@ -48,3 +72,10 @@ class Tokens:
         if following and following[0].kind == kind:
             self._stop(token, f"extraneous input '{token.shown}' expecting '{kind}'")
         self._stop(token, f"mismatched input '{token.shown}' expecting '{kind}'")
+
+    def _no_expression(self, also: str = "") -> NoReturn:
+        token = self._token
+        expected = "{" + _EXPECTED.replace("'(', ", f"'(', {also}") + "}"
+        usable = self.position + 1 < len(self.tokens) and self.tokens[self.position + 1].kind in STARTERS
+        kind = "extraneous" if usable and token.kind not in ("EOF", "ESC_IDENTIFIER") else "mismatched"
+        self._stop(token, f"{kind} input '{token.shown}' expecting {expected}")

@@ -1,0 +1,90 @@
+"""Compiling: what is accepted in which version, and how errors are placed and worded."""
+
+import pytest
+
+from fishplate.cel import COST_LIMIT, Device, environment
+from fishplate.errors import CelCompileError, UnknownNameError
+
+
+def failure(source: str, minor: str = "1.36") -> CelCompileError:
+    with pytest.raises(CelCompileError) as caught:
+        environment(minor).compile(source)
+    return caught.value
+
+
+def test_errors_carry_place_line_and_caret() -> None:
+    error = failure('device.driver == "x" &&\n  device.nope')
+    assert error.issues == ((2, 9, "undefined field 'nope'"),)
+    assert error.what == (
+        "compilation failed: ERROR: <input>:2:9: undefined field 'nope'\n |   device.nope\n | ........^"
+    )
+
+
+def test_every_type_error_is_reported_in_order() -> None:
+    error = failure("foo == 1 && bar == 2")
+    assert [issue[:2] for issue in error.issues] == [(1, 1), (1, 13)]
+
+
+def test_wide_characters_move_the_caret_with_them() -> None:
+    assert failure('"ü" == nope').what.endswith("\n | .．.....^")
+
+
+def test_the_result_must_be_a_bool_or_an_attribute() -> None:
+    assert failure("1").what == "must evaluate to bool or the unknown type, not int"
+    assert failure('duration("1s")').what.endswith("not google.protobuf.Duration")
+    assert environment().compile('device.attributes["a"].b').output_type == "google.protobuf.Any"
+
+
+def test_a_constant_that_cannot_be_converted_is_refused_when_the_program_is_built() -> None:
+    assert failure('int("x") == 1').what.startswith("program instantiation failed: type conversion error")
+
+
+def test_a_bad_pattern_is_refused() -> None:
+    assert "invalid matches argument" in failure('"a".matches("(")').what
+
+
+def test_includes_came_with_1_36() -> None:
+    source = 'device.attributes["a"].b.includes("x")'
+    assert "undeclared reference to 'includes'" in failure(source, "1.35").what
+    assert environment("1.36").compile(source).cost > 0
+
+
+def test_the_list_gate_makes_attributes_dynamic() -> None:
+    source = "dyn(true)"
+    assert "not dyn" in failure(source).what
+    assert environment("1.36", {"DRAListTypeAttributes": True}).compile(source).output_type == "dyn"
+    assert environment("1.37").compile(source).output_type == "dyn"
+
+
+def test_an_unknown_minor_names_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"1\.33"):
+        environment("1.33")
+
+
+def test_deep_nesting_is_refused_and_does_not_overflow() -> None:
+    assert "expression recursion limit exceeded: 250" in failure("(" * 300 + "true" + ")" * 300).what
+    assert environment().compile("(" * 249 + "true" + ")" * 249).cost == 0
+    assert "max recursion depth exceeded" in failure("1" + "+1" * 250 + " > 0").what
+    assert environment().compile("1" + "+1" * 249 + " > 0").run(Device("d", {})).value is True
+
+
+@pytest.mark.parametrize(
+    ("source", "cost"),
+    [
+        ('device.driver == "dra.example.com"', 4),
+        ('device.attributes["d"].name', 4),
+        ('device.attributes["d"].name == "fish"', 5),
+        ('device.attributes["d"].name.isGreaterThan(semver("0.0.1"))', 6),
+        ('"x" in device.attributes', 3),
+        ('device.attributes.exists_one(x, x == "dra.example.com")', 164),
+    ],
+)
+def test_reference_costs_are_exact(source: str, cost: int) -> None:
+    assert environment("1.37").compile(source).cost == cost
+
+
+def test_what_the_api_would_refuse_is_marked_and_still_compiles() -> None:
+    loops = "".join(f"device.attributes.all({name}, " for name in "abcdefg")
+    program = environment().compile(f"{loops}true{')' * 7}")
+    assert program.cost > COST_LIMIT
+    assert program.too_expensive
