@@ -18,8 +18,8 @@ from fishplate.cel import environment
 from fishplate.cel.program import not_bool
 from fishplate.errors import CelCompileError
 from oracle.client import MINORS, Oracle
-from oracle.diff_allocate import compare_allocate
 from oracle.devices import as_device, random_device
+from oracle.diff_allocate import compare_allocate
 from oracle.expressions import Generator
 
 if TYPE_CHECKING:

@@ -79,13 +79,19 @@ def normalise(answer: Answer) -> Answer:
                 del config["requests"]
     steps = answer["steps"]
     error = answer.get("error", "")
-    return {"fits": answer["fits"], "results": results, "error": kind(error), "nodeOnly": answer.get("nodeOnly", False), "steps": steps}
+    return {
+        "fits": answer["fits"],
+        "results": results,
+        "error": kind(error),
+        "nodeOnly": answer.get("nodeOnly", False),
+        "steps": steps,
+    }
 
 
-_PARSE = re.compile(r"(failed to parse node selector).*", re.S)
-_SLICE = re.compile(r"(failed to perform node selection for device ).*( in slice)", re.S)
-_ATTRIBUTE = re.compile(r"(CEL runtime error: attribute ).*(: (unsupported|parse).*)", re.S)
-_CAPACITY = re.compile(r'(capacity for device [^ ]*: capacity )"[^"]*"', re.S)
+_PARSE = re.compile(r"(failed to parse node selector).*", re.DOTALL)
+_SLICE = re.compile(r"(failed to perform node selection for device ).*( in slice)", re.DOTALL)
+_ATTRIBUTE = re.compile(r"(CEL runtime error: attribute ).*(: (unsupported|parse).*)", re.DOTALL)
+_CAPACITY = re.compile(r'(capacity for device [^ ]*: capacity )"[^"]*"', re.DOTALL)
 
 
 def kind(error: str) -> str:
@@ -139,7 +145,9 @@ def _outcome(answer: Answer) -> Answer:
     return plain
 
 
-def questions(seed: int, minor: str, count: int) -> Iterator[tuple[dict[str, Any], dict[str, bool], Profile, list[Answer]]]:
+def questions(
+    seed: int, minor: str, count: int
+) -> Iterator[tuple[dict[str, Any], dict[str, bool], Profile, list[Answer]]]:
     """Worlds that our allocator could answer within its budget, with the answers."""
     maker = WorldMaker(Random(seed), minor)
     made = 0

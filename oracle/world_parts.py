@@ -178,13 +178,20 @@ class Parts:
 
     def counter_set(self, name: str) -> Part:
         random = self.random
-        return {"name": name, "counters": {key: {"value": random.choice(("2", "4", "4Gi", "6"))} for key in ("slots", "mem")}}
+        return {
+            "name": name,
+            "counters": {key: {"value": random.choice(("2", "4", "4Gi", "6"))} for key in ("slots", "mem")},
+        }
 
     def consumption(self, sets: list[Part]) -> list[Part]:
         random = self.random
         found = []
         for one in random.sample(sets, random.randint(1, len(sets))):
-            counters = {key: {"value": random.choice(("1", "2", "2", "1Gi", "3"))} for key in ("slots", "mem") if random.random() < 0.8}
+            counters = {
+                key: {"value": random.choice(("1", "2", "2", "1Gi", "3"))}
+                for key in ("slots", "mem")
+                if random.random() < 0.8
+            }
             if random.random() < 0.01:
                 counters["nope"] = {"value": "1"}
             entry: Part = {"counterSet": one["name"], "counters": counters}
@@ -199,7 +206,11 @@ class Parts:
         random = self.random
         kind = random.random()
         if kind < 0.2:
-            field = {"key": "metadata.name", "operator": random.choice(("In", "NotIn")), "values": [random.choice((NODE, OTHER))]}
+            field = {
+                "key": "metadata.name",
+                "operator": random.choice(("In", "NotIn")),
+                "values": [random.choice((NODE, OTHER))],
+            }
             return {"nodeSelectorTerms": [{"matchFields": [field]}]}
         expressions = [self._expression() for _ in range(random.choice((1, 1, 2)))]
         terms: list[Part] = [{"matchExpressions": expressions}]

@@ -183,7 +183,7 @@ class WorldMaker(Parts):
         if "binding" in self.theme and random.random() < 0.5:
             device["bindingConditions"] = [random.choice(CONDITIONS)]
             device["bindingFailureConditions"] = ["failed"]
-        if "places" in self.theme and random.random() < 0.25:
+        if "places" in self.theme and random.random() < 0.5:
             device["bindsToNode"] = True
         return device
 
@@ -234,9 +234,9 @@ class WorldMaker(Parts):
             details["allocationMode"] = random.choice(("", "Some"))
         if "taints" in self.theme and random.random() < 0.5:
             details["tolerations"] = [self.toleration() for _ in range(random.choice((1, 1, 2)))]
-        if ("sharing" in self.theme and random.random() < 0.5) or random.random() < 0.02:
-            if not self.early or random.random() < 0.2:
-                details["capacity"] = {"requests": self.capacity_requests()}
+        asks = ("sharing" in self.theme and random.random() < 0.5) or random.random() < 0.02
+        if asks and (not self.early or random.random() < 0.2):
+            details["capacity"] = {"requests": self.capacity_requests()}
         return details
 
     # What others hold
@@ -246,8 +246,8 @@ class WorldMaker(Parts):
         held = []
         for one in slices:
             for device in one["spec"].get("devices", []):
-                if random.random() < (0.4 if device.get("allowMultipleAllocations") else 0.15):
-                    held.append(self._held(one["spec"], device))
+                chance = 0.4 if device.get("allowMultipleAllocations") else 0.15
+                held += [self._held(one["spec"], device)] if random.random() < chance else []
         return held
 
     def _held(self, spec: World, device: World) -> World:
@@ -263,7 +263,9 @@ class WorldMaker(Parts):
         if device.get("allowMultipleAllocations") and random.random() < 0.9:
             result["shareID"] = "00000000-0000-4000-8000-000000000001"
             if random.random() < 0.9:
-                result["consumedCapacity"] = {name: random.choice(("1", "2", "3", "4Gi")) for name in device.get("capacity", {})}
+                result["consumedCapacity"] = {
+                    name: random.choice(("1", "2", "3", "4Gi")) for name in device.get("capacity", {})
+                }
         name = f"held-{device['name']}"
         allocation = {"devices": {"results": [result]}}
         return {"metadata": {"name": name}, "spec": {"devices": {}}, "status": {"allocation": allocation}}

@@ -69,7 +69,7 @@ def start_search(scene: Scene, node: Node, claims: Sequence[ResourceClaim], budg
 
 @contextmanager
 def room_for(claims: list[Prepared]) -> Iterator[None]:
-    """The search recurses once for each device, request and claim, and a pod may have more of them than Python's limit."""
+    """The search recurses for each device, request and claim, and a pod may have more of them than Python's limit."""
     depth = sum(
         2 + sum(2 + max(max(wanted.count, 0) for wanted in alternatives) for alternatives in claim.requests)
         for claim in claims

@@ -42,9 +42,10 @@ def _scale_small(mantissa: int, shift: int) -> int:
             return 0
         if shift > _LARGEST_FAST_POWER:
             return 0
-        scaled = mantissa * 10**shift
+        scaled: int = mantissa * 10**shift
         return scaled if wrap(scaled) == scaled else 0
-    quotient, remainder = divmod(abs(mantissa), 10**-shift)
+    power: int = 10**-shift
+    quotient, remainder = divmod(abs(mantissa), power)
     quotient += bool(remainder)
     return quotient if mantissa >= 0 else -quotient
 

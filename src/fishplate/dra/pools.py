@@ -1,8 +1,8 @@
 """Pools as one node sees them: which slices count, whether a pool is complete and sound, in which order devices come.
 
-The order is part of the contract: the first solution wins, so pool names, slice names and the order of devices in a slice
-are the driver's way to say what it prefers. Where the followed version leaves the order of pools to chance, pools come
-in the order of `Scene.pool_order`, so that a caller can try every order.
+The order is part of the contract: the first solution wins, so pool names, slice names and the order of devices in a
+slice are the driver's way to say what it prefers. Where the followed version leaves the order of pools to chance, pools
+come in the order of `Scene.pool_order`, so that a caller can try every order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which allocator of which Kubernetes minor version is followed, and how it differs from the others.
 
 kube-scheduler carries three allocators (stable, incubating, experimental) and runs the most stable one that knows every
-enabled feature. They differ in more than features: in the order of pools, in what counts as distinct, in a few bugs that
-decide real outcomes. Each difference is one property here, named after what it does, so that the search itself reads
-without version numbers.
+enabled feature. They differ in more than features: in the order of pools, in what counts as distinct, in a few bugs
+that decide real outcomes. Each difference is one property here, named after what it does, so that the search itself
+reads without version numbers.
 
 Source: k8s.io/dynamic-resource-allocation/structured v0.34.4, v0.35.4, v0.36.4 and v0.37.2.
 """
@@ -219,7 +219,9 @@ def profile(minor: str = DEFAULT_MINOR, gates: Mapping[str, bool] | None = None)
 @cache
 def _profile(minor: str, changes: tuple[tuple[str, bool], ...]) -> Profile:
     known = _gates()
-    gates = {name: gate.enabled is not None and gate.enabled <= minor for name, gate in known.items() if gate.since <= minor}
+    gates = {
+        name: gate.enabled is not None and gate.enabled <= minor for name, gate in known.items() if gate.since <= minor
+    }
     for name, wanted in changes:
         if name not in known:
             raise UnknownNameError(

@@ -93,9 +93,8 @@ class Preparation:
     def _check_gates(self, claim: ResourceClaim, request: DeviceRequest) -> None:
         profile = self._profile
         if not profile.prioritized_list and request.first_available:
-            raise AllocationError(
-                f"claim {claim}, request {request.name}: has subrequests, but the DRAPrioritizedList feature is disabled"
-            )
+            text = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            raise AllocationError(f"claim {claim}, request {request.name}: {text}")
         if profile.consumable or not profile.knows_capacity:
             return
         text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fishplate.dra.requests import Prepared, Wanted
     from fishplate.dra.search import Search, Taken
     from fishplate.dra.world import Node
+    from fishplate.k8s.resource import QuantityText
 
 FROM_CLASS = "FromClass"
 FROM_CLAIM = "FromClaim"
@@ -49,7 +50,9 @@ def _device(taken: Taken, profile: Profile, new_share_id: Callable[[], str]) -> 
     wanted, candidate = taken.wanted, taken.candidate
     driver, pool, name = candidate.id
     device = candidate.device
-    consumed = {key: str(amount) for key, amount in taken.consumed.items()} if taken.consumed else None
+    consumed: dict[str, QuantityText] | None = None
+    if taken.consumed:
+        consumed = {key: str(amount) for key, amount in taken.consumed.items()}
     binding = profile.binding_in_results
     return DeviceRequestAllocationResult(
         request=wanted.full_name,

@@ -6,6 +6,7 @@ Scene never changes: to ask what would be after an allocation, make one with `ho
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from fishplate.dra.selectors import Selectors
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
     from fishplate.dra.world import Node, World
     from fishplate.k8s.claim import AllocationResult
     from fishplate.k8s.resource import ResourceSlice
+
+
+_NAME = attrgetter("name")
+
+
+def _position(origin: ResourceSlice) -> tuple[str, str, str]:
+    return (origin.spec.driver, origin.spec.pool.name, origin.metadata.name)
+
+
+def _agree(slices: list[ResourceSlice]) -> bool:
+    """One node, one generation, one count, and no device twice."""
+    first = slices[0].spec
+    names = [device.name for origin in slices for device in origin.spec.devices]
+    return len(set(names)) == len(names) and all(
+        (origin.spec.node_name, origin.spec.pool) == (first.node_name, first.pool) for origin in slices
+    )
 
 
 class Scene:
@@ -59,6 +76,36 @@ class Scene:
         if own is None:
             return self._shared
         return own + self._shared if self._shared else own
+
+    def local_slices(self, node: Node) -> list[ResourceSlice] | None:
+        """The node's slices in the order they are searched, if its pools are whole and concern no other node."""
+        if self._shared or not self.profile.sorts:
+            return None
+        slices = self._by_node.get(node.name, [])
+        for origin in slices:
+            spec = origin.spec
+            if spec.shared_counters or spec.per_device_node_selection is not None:
+                return None
+            same = self._by_pool[spec.driver, spec.pool.name]
+            if len(same) != spec.pool.resource_slice_count or (len(same) > 1 and not _agree(same)):
+                return None
+            if len(set(map(_NAME, spec.devices))) != len(spec.devices):
+                return None
+        return sorted(slices, key=_position) if len(slices) > 1 else slices
+
+    def narrow(self, node: Node) -> Scene:
+        """The same scene with only one node in it. Exact where `local_slices` has an answer."""
+        own = self.slices_for(node)
+        smaller = object.__new__(Scene)
+        smaller.__dict__.update(self.__dict__)
+        identities = [(one.spec.driver, one.spec.pool.name, device.name) for one in own for device in one.spec.devices]
+        old = self.holdings
+        smaller.holdings = Holdings(
+            {each: old.devices[each] for each in identities if each in old.devices},
+            {each: old.shared[each] for each in identities if each in old.shared},
+            {each: old.capacity[each] for each in identities if each in old.capacity},
+        )
+        return smaller
 
     def slices_of(self, pool: PoolID) -> list[ResourceSlice]:
         return self._by_pool.get(pool, [])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fishplate.dra.budget import Budget
+    from fishplate.dra.constraints import Constraint
     from fishplate.dra.pools import Candidate, Pool
     from fishplate.dra.requests import Preparation, Prepared, Wanted
     from fishplate.dra.scene import Scene
@@ -232,7 +233,7 @@ class Search:
         return None
 
     def _constrain(self, c: int, wanted: Wanted, candidate: Candidate) -> bool:
-        added = []
+        added: list[Constraint] = []
         for constraint in self.claims[c].constraints:
             if not constraint.applies(wanted.base_name, wanted.subrequest):
                 continue

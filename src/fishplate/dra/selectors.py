@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from fishplate.k8s.claim import DeviceSelector
     from fishplate.k8s.resource import Device, DeviceAttribute
 
-_HINT = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue())"
+    " or guarding the check with has() for optional fields"
+)
 _LISTS = ("ints", "bools", "strings", "versions")
 
 

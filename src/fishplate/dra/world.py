@@ -1,17 +1,15 @@
 """Plain values that allocation starts from: nodes, slices, classes, claims, and what claims hold already."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
+from fishplate.errors import InputError
 from fishplate.k8s.claim import DeviceClass, ResourceClaim, default_claim
 from fishplate.k8s.quantity import Quantity, parse_quantity
-from fishplate.k8s.resource import QuantityText, ResourceSlice
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from fishplate.k8s.resource import DeviceAttribute, QuantityText, ResourceSlice
+from fishplate.k8s.semver import parse_semver
 
 DeviceID: TypeAlias = tuple[str, str, str]
 """Driver, pool, device."""
@@ -28,8 +26,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     slices: tuple[ResourceSlice, ...] = ()
     classes: tuple[DeviceClass, ...] = ()
     claims: tuple[ResourceClaim, ...] = ()
+    odd: frozenset[DeviceID] | None = None
+    """Devices on which every selector fails; None if nobody looked. `find_odd_devices` looks."""
 
-    def defaulted(self) -> World:
+    def defaulted(self) -> Self:
         """The world as the API server would have stored it; needed for hand-written YAML."""
         return msgspec.structs.replace(self, claims=tuple(default_claim(claim) for claim in self.claims))
 
@@ -62,6 +62,30 @@ def count_holdings(claims: Iterable[ResourceClaim], *, consumable: bool) -> Hold
                     consumed = read_quantity(amount)
                     held[name] = held[name] + consumed if name in held else consumed
     return holdings
+
+
+def find_odd_devices(slices: Iterable[ResourceSlice]) -> frozenset[DeviceID]:
+    """Devices with a list, no value or no valid version in some attribute: there, what selectors read is not all."""
+    return frozenset(
+        (origin.spec.driver, origin.spec.pool.name, device.name)
+        for origin in slices
+        for device in origin.spec.devices
+        for attribute in device.attributes.values()
+        if attribute.string is None
+        and attribute.int_ is None
+        and attribute.bool_ is None
+        and not _is_version(attribute)
+    )
+
+
+def _is_version(attribute: DeviceAttribute) -> bool:
+    if attribute.version is None:
+        return False
+    try:
+        parse_semver(attribute.version)
+    except InputError:
+        return False
+    return True
 
 
 def read_quantity(text: QuantityText) -> Quantity:

@@ -1,4 +1,4 @@
-"""DeviceClass, ResourceClaim and ResourceClaimTemplate of resource.k8s.io/v1, and the defaults the API server fills in."""
+"""DeviceClass, ResourceClaim and ResourceClaimTemplate of resource.k8s.io/v1, and the API server's defaults."""
 
 from typing import Literal
 
@@ -177,7 +177,7 @@ class ResourceClaimTemplate(msgspec.Struct, frozen=True, kw_only=True, rename="c
 
 
 def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
-    """What the API server would store. The allocator refuses a request that lacks these (pkg/apis/resource/v1/defaults.go)."""
+    """What the API server would store (pkg/apis/resource/v1/defaults.go); the allocator refuses requests without."""
     requests = tuple(_default_request(request) for request in spec.devices.requests)
     return ResourceClaimSpec(devices=msgspec.structs.replace(spec.devices, requests=requests))
 

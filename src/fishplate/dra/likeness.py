@@ -1,0 +1,241 @@
+"""When two nodes are alike for a set of claims: the same search, step for step, under other names.
+
+A node's devices become symbols. A symbol stands for all that the search can see of a device: which requests select it
+(or with which error), whether it is in use, its taints, capacity and shares. Devices that no request can ever take are
+left out. Attribute values that only constraints read are compared, never looked at, so they count up to renaming: the
+first value seen on a node is 0, the next different one is 1. Nodes with equal sequences are alike.
+
+Sound by construction, and only where the search cannot see more than symbols: nodes whose pools are complete, sound,
+free of counters and theirs alone. `describe` returns None for every other node, and that node must be asked itself.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, TypeAlias
+
+from fishplate.dra.constraints import Comparable, comparable, find_attribute
+from fishplate.dra.pools import Candidate, Pool
+from fishplate.dra.requests import Preparation
+from fishplate.dra.world import find_odd_devices
+from fishplate.errors import AllocationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fishplate.dra.requests import Prepared
+    from fishplate.dra.scene import Scene
+    from fishplate.dra.world import Node
+    from fishplate.k8s.claim import DeviceConstraint, ResourceClaim
+    from fishplate.k8s.resource import Device, DeviceAttribute, ResourceSlice
+
+Key: TypeAlias = tuple[object, ...]
+_INERT = 0
+_NOWHERE: frozenset[str] = frozenset()
+
+
+class _Layout:
+    """Which of the wanted names a device has; devices of one driver mostly agree, so the last layout is tried first."""
+
+    __slots__ = ("absent", "read")
+
+    def __init__(self, wanted: Sequence[str], attributes: Mapping[str, DeviceAttribute]) -> None:
+        present = tuple(name for name in wanted if name in attributes)
+        self.absent = frozenset(wanted) - set(present)
+        self.read: Callable[[Mapping[str, DeviceAttribute]], object] = (
+            itemgetter(*present) if present else _read_nothing
+        )
+
+    def fits(self, attributes: Mapping[str, DeviceAttribute]) -> bool:
+        return attributes.keys().isdisjoint(self.absent)
+
+
+def _read_nothing(_attributes: Mapping[str, DeviceAttribute]) -> object:
+    return None
+
+
+class Likeness:
+    """Made for one scene and one pod's claims; AllocationError if they make no sense anywhere."""
+
+    def __init__(self, scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> None:
+        self._scene = scene
+        self._odd = scene.world.odd if scene.world.odd is not None else find_odd_devices(scene.world.slices)
+        self._preparation = Preparation(scene, node, [])
+        self._prepared = [self._preparation.prepare(claim) for claim in claims]
+        wanted = [each for claim in self._prepared for alternatives in claim.requests for each in alternatives]
+        # Those two look at devices in use.
+        self._minds_used = any(each.admin or each.takes_all for each in wanted)
+        self._constrained = sorted(
+            {name for claim in claims for each in claim.spec.devices.constraints for name in _attribute_names(each)}
+        )
+        self._reads = self._collect_reads()
+        self._layouts: dict[str, _Layout] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._symbols: dict[Key, int] = {}
+        self._meanings: dict[int, tuple[int, tuple[Comparable, ...]]] = {}
+        self._bases: dict[Key, int] = {}
+        self._canonical: dict[tuple[int, ...], Key] = {}
+        self._used: dict[tuple[str, str], set[str]] = {}
+        for driver, pool, name in scene.holdings.devices:
+            self._used.setdefault((driver, pool), set()).add(name)
+
+    def _collect_reads(self) -> frozenset[tuple[str, str, str]] | None:
+        """What selectors read of a device; None if that cannot be told."""
+        found: set[tuple[str, str, str]] = set()
+        for each in self._all_selectors():
+            program = self._scene.selectors.compile(each)
+            if isinstance(program, str):
+                continue
+            if program.reads.everything:
+                return None
+            found |= program.reads.items
+        return frozenset(found)
+
+    def _all_selectors(self) -> list[str]:
+        wanted = [each for claim in self._prepared for alternatives in claim.requests for each in alternatives]
+        lists = [
+            selectors for each in wanted for selectors in (each.device_class.spec.selectors, each.written.selectors)
+        ]
+        return [selector.cel.expression for selectors in lists for selector in selectors if selector.cel is not None]
+
+    def describe(self, node: Node) -> Key | None:
+        """Equal for nodes that are alike; None for a node that has to be asked itself."""
+        slices = self._scene.local_slices(node)
+        if slices is None:
+            return None
+        symbols: list[int] = []
+        for origin in slices:
+            if not self._add_symbols(origin, symbols):
+                return None
+        raw = tuple(symbols)
+        key = self._canonical.get(raw)
+        if key is None:
+            key = self._canonical[raw] = self._rename(raw)
+        return key
+
+    def _add_symbols(self, origin: ResourceSlice, symbols: list[int]) -> bool:
+        spec = origin.spec
+        driver = spec.driver
+        used = self._used.get((driver, spec.pool.name), _NOWHERE)
+        skips_used = not self._minds_used
+        layout, known = self._layouts.get(driver), self._symbols
+        for device in spec.devices:
+            in_use = device.name in used
+            if in_use and skips_used:
+                continue
+            attributes = device.attributes
+            if layout is None or not layout.fits(attributes):
+                layout = self._layouts[driver] = _Layout(self._wanted_names(driver), attributes)
+            try:
+                values = layout.read(attributes)
+            except KeyError:
+                layout = self._layouts[driver] = _Layout(self._wanted_names(driver), attributes)
+                values = layout.read(attributes)
+            if device.consumes_counters or device.binding_conditions is not None:
+                return False
+            key: Key = (driver, layout.absent, values, in_use)
+            if (
+                device.taints
+                or device.capacity
+                or device.allow_multiple_allocations
+                or self._reads is None
+                or self._odd
+            ):
+                key = self._extend(key, origin, device)
+            symbol = known.get(key)
+            if symbol is None:
+                symbol = self._learn(key, origin, device, in_use=in_use)
+            if symbol:
+                symbols.append(symbol)
+        return True
+
+    def _extend(self, key: Key, origin: ResourceSlice, device: Device) -> Key:
+        """What most devices do not have."""
+        identity = (origin.spec.driver, origin.spec.pool.name, device.name)
+        holdings = self._scene.holdings
+        held = holdings.capacity.get(identity)
+        amounts = None if held is None else tuple(sorted((name, amount.nanos) for name, amount in held.items()))
+        whole = None
+        if self._reads is None or identity in self._odd:
+            whole = tuple(sorted(device.attributes.items(), key=itemgetter(0)))
+        capacity = tuple(device.capacity.items())
+        extra = (
+            device.taints,
+            capacity,
+            device.allow_multiple_allocations,
+            amounts,
+            identity in holdings.shared,
+            whole,
+        )
+        return (*key, extra)
+
+    def _wanted_names(self, driver: str) -> tuple[str, ...]:
+        """Every name under which something that is read may stand in a device of this driver."""
+        names = self._names.get(driver)
+        if names is None:
+            found: dict[str, None] = {}
+            for kind, domain, name in sorted(self._reads or ()):
+                if kind == "attribute":
+                    found[f"{domain}/{name}"] = None
+                    if domain == driver:
+                        found[name] = None
+            for full in self._constrained:
+                found[full] = None
+                domain, _, rest = full.partition("/")
+                if domain == driver:
+                    found[rest] = None
+            names = self._names[driver] = tuple(found)
+        return names
+
+    def _learn(self, key: Key, origin: ResourceSlice, device: Device, *, in_use: bool) -> int:
+        """Ask every request about a device the like of which was not seen yet."""
+        candidate = Candidate(device, origin, Pool((origin.spec.driver, "")), consumable=self._scene.profile.consumable)
+        answers = tuple(self._ask(prepared, candidate) for prepared in self._prepared)
+        if not any(answer is not False for claim in answers for answer in claim):
+            self._symbols[key] = _INERT
+            return _INERT
+        # All that was added for rarer devices, but for the attributes themselves: selectors have answered for those.
+        special = tuple(key[4][:-1]) if len(key) > 4 and isinstance(key[4], tuple) else ()
+        number = self._bases.setdefault((answers, in_use, special), len(self._bases))
+        values = tuple(self._compared(device, origin.spec.driver, name) for name in self._constrained)
+        symbol = len(self._meanings) + 1
+        self._meanings[symbol] = (number, values)
+        self._symbols[key] = symbol
+        return symbol
+
+    def _ask(self, prepared: Prepared, candidate: Candidate) -> tuple[bool | str, ...]:
+        answers: list[bool | str] = []
+        for alternatives in prepared.requests:
+            for wanted in alternatives:
+                try:
+                    answers.append(self._preparation.is_selectable(prepared.claim, wanted, candidate, {}))
+                except AllocationError as error:
+                    answers.append(error.what.replace(f" on device {candidate}", ""))
+        return tuple(answers)
+
+    def _compared(self, device: Device, driver: str, name: str) -> Comparable:
+        found = find_attribute(device, driver, name)
+        if found is None:
+            return ("missing", None)
+        return comparable(found)
+
+    def _rename(self, symbols: tuple[int, ...]) -> Key:
+        """Values of constrained attributes by order of appearance."""
+        columns = range(len(self._constrained))
+        order: list[dict[Comparable, int]] = [{} for _ in columns]
+        renamed: list[object] = []
+        for symbol in symbols:
+            base, values = self._meanings[symbol]
+            renamed.append(base)
+            for column in columns:
+                value = values[column]
+                if value is None or value[0] == "missing":
+                    # Of no known type, or not there: constraints tell these two from values, not by equality.
+                    renamed.append("unknown" if value is None else "missing")
+                else:
+                    renamed.append(order[column].setdefault(value, len(order[column])))
+        return tuple(renamed)
+
+
+def _attribute_names(constraint: DeviceConstraint) -> tuple[str, ...]:
+    return tuple(name for name in (constraint.match_attribute, constraint.distinct_attribute) if name is not None)
