@@ -17,10 +17,9 @@ import time
 from random import Random
 from typing import TYPE_CHECKING
 
-from oracle.client import Oracle
-
 from fishplate.cel import environment
 from fishplate.cel.decode import decode_device
+from oracle.client import Oracle
 
 if TYPE_CHECKING:
     from fishplate.cel import Device, Program

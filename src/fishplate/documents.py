@@ -58,13 +58,28 @@ def parse_documents(text: str, where: str, *, remedy: str = "") -> list[Document
     return [Document(value, text, where, number) for number, value in enumerate(values) if value is not None]
 
 
-def convert(document: Document, wanted: type[T], *, what: str, remedy: str = "") -> T:
-    """The document as a value of type `wanted`. Raises one DocumentError with all problems; `what` names the thing."""
+def convert(
+    document: Document, wanted: type[T], *, what: str, remedy: str = "", path: Path = (), strict: bool = False
+) -> T:
+    """The document, or the part of it at `path`, as a value of type `wanted`. Raises one DocumentError with all
+    problems; `what` names the thing. `strict` refuses unknown fields also where the type would let them pass: objects
+    from a newer API server may carry some, what a person wrote may not."""
+    raw = _part(document.value, path)
     try:
-        return msgspec.convert(document.value, wanted)
+        value = msgspec.convert(raw, wanted)
     except msgspec.ValidationError as error:
-        problems = list(find_problems(wanted, document.value, ())) or [Problem((), str(error))]
+        problems = list(find_problems(wanted, raw, path, strict=strict)) or [Problem(path, str(error))]
         raise complain(problems, document, what=what, remedy=remedy) from error
+    if strict and (problems := list(find_problems(wanted, raw, path, strict=True))):
+        raise complain(problems, document, what=what, remedy=remedy)
+    return value
+
+
+def _part(value: object, path: Path) -> object:
+    for step in path:
+        assert isinstance(value, list | dict)
+        value = value[step]  # type: ignore[index]
+    return value
 
 
 def complain(problems: Sequence[Problem], document: Document, *, what: str, remedy: str = "") -> DocumentError:
@@ -89,20 +104,20 @@ def format_path(path: Iterable[str | int]) -> str:
 # -- a value beside the type it should have ----------------------------------------------------------------------
 
 
-def find_problems(expected: object, raw: object, path: Path) -> Iterator[Problem]:
+def find_problems(expected: object, raw: object, path: Path, *, strict: bool = False) -> Iterator[Problem]:
     """Structs, lists and mappings are walked into; the rest is left to msgspec."""
     inner = _unwrap_optional(expected)
     origin, arguments = typing.get_origin(inner), typing.get_args(inner)
     if raw is None and inner is not expected:
         return
     if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-        yield from _find_struct_problems(inner, raw, path)
+        yield from _find_struct_problems(inner, raw, path, strict=strict)
     elif origin in (tuple, list) and isinstance(raw, list):
         for index, item in enumerate(raw):
-            yield from find_problems(arguments[0], item, (*path, index))
+            yield from find_problems(arguments[0], item, (*path, index), strict=strict)
     elif origin is dict and isinstance(raw, dict):
         for key, item in raw.items():
-            yield from find_problems(arguments[1], item, (*path, str(key)))
+            yield from find_problems(arguments[1], item, (*path, str(key)), strict=strict)
     else:
         try:
             msgspec.convert(raw, expected)
@@ -110,18 +125,18 @@ def find_problems(expected: object, raw: object, path: Path) -> Iterator[Problem
             yield Problem(path, str(error).partition(" - at ")[0], _quote_hint(inner, raw))
 
 
-def _find_struct_problems(struct: type[msgspec.Struct], raw: object, path: Path) -> Iterator[Problem]:
+def _find_struct_problems(struct: type[msgspec.Struct], raw: object, path: Path, *, strict: bool) -> Iterator[Problem]:
     if not isinstance(raw, dict):
         yield Problem(path, f"expected a mapping of fields, got {type(raw).__name__}")
         return
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
-    if struct.__struct_config__.forbid_unknown_fields:
+    if strict or struct.__struct_config__.forbid_unknown_fields:
         for key in raw:
             if key not in fields:
                 yield Problem((*path, str(key)), f"unknown field {key!r}", nearest_field(str(key), fields))
     for name, field in fields.items():
         if name in raw:
-            yield from find_problems(field.type, raw[name], (*path, name))
+            yield from find_problems(field.type, raw[name], (*path, name), strict=strict)
         elif field.required:
             yield Problem((*path, name), "this field is missing")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from oracle.client import MINORS, Oracle, is_built
-from oracle.diff import run_cel
-
 from fishplate.cel.declarations import declare
 from fishplate.cel.macros import MACRO_KEYS
+from oracle.client import MINORS, Oracle, is_built
+from oracle.diff import run_cel
 
 PAIRS = 400
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from oracle.diff import Question, compare, our_answer
 
 VECTORS = Path(__file__).parent / "cel"

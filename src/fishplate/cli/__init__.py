@@ -18,6 +18,7 @@ from fishplate.errors import FishplateError
 
 _COMMANDS = {
     "catalog": "The hardware known; explains VM-size names.",
+    "cel": "Try a selector: compile it, run it on devices, see cost and failing clause.",
     "completion": "A completion script for your shell.",
     "demo": "The whole story on simulated hosts.",
     "inspect": "GPUs, RDMA NICs and how they relate, on this host or any size.",
