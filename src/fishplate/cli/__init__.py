@@ -21,6 +21,7 @@ _COMMANDS = {
     "cel": "Try a selector: compile it, run it on devices, see cost and failing clause.",
     "completion": "A completion script for your shell.",
     "demo": "The whole story on simulated hosts.",
+    "explain": "What a claim or pod would get on which node, and why not elsewhere.",
     "inspect": "GPUs, RDMA NICs and how they relate, on this host or any size.",
 }
 

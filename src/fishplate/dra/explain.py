@@ -1,0 +1,178 @@
+"""What would become of claims on a fleet, and why: nodes that are alike are told together.
+
+Three outcomes: allocated (some node takes all claims), does-not-fit (no node does, and that is proven), error (the
+scheduler would give up on the pod). Where a search was stopped by its budget, the outcome is never called a proof.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from fishplate.dra.budget import Budget
+from fishplate.dra.changes import Change, find_changes
+from fishplate.dra.diagnosis import NodeDiagnosis, diagnose
+from fishplate.dra.fleet import Group, Verdict, survey
+from fishplate.dra.proximity import Proximity, judge_proximity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fishplate.dra.scene import Scene
+    from fishplate.dra.world import Node
+    from fishplate.hardware.catalog import Catalog
+    from fishplate.k8s.claim import AllocationResult, DeviceSelector, ResourceClaim
+    from fishplate.k8s.resource import Device
+
+Outcome = Literal["allocated", "does-not-fit", "error", "unknown"]
+_OUTCOMES: dict[Verdict, Outcome] = {
+    Verdict.FITS: "allocated",
+    Verdict.DOES_NOT_FIT: "does-not-fit",
+    Verdict.ERROR: "error",
+    Verdict.UNKNOWN: "unknown",
+}
+# The one error that ends the attempt for its node alone.
+_NODE_ONLY_ERROR = "invalid resource pools were encountered"
+_SECONDS_PER_NODE = 10.0  # the scheduler's own limit for one node
+
+
+class Story(NamedTuple):
+    """Nodes with one fate for one reason."""
+
+    outcome: Outcome
+    nodes: tuple[str, ...]
+    results: tuple[AllocationResult, ...]
+    proximity: Proximity | None
+    diagnosis: NodeDiagnosis | None
+    error: str
+    changes: tuple[Change, ...]
+
+
+class Warning(NamedTuple):  # noqa: A001 - in this room it is the word for it
+    """A selector that would raise an error on devices the search may not have reached yet."""
+
+    owner: str
+    expression: str
+    message: str
+    devices: int
+    example: str
+
+
+class Explanation(NamedTuple):
+    outcome: Outcome
+    stories: tuple[Story, ...]
+    warnings: tuple[Warning, ...]
+
+
+def explain(
+    scene: Scene,
+    nodes: Sequence[Node],
+    claims: Sequence[ResourceClaim],
+    *,
+    catalog: Catalog,
+    changes: bool = True,
+) -> Explanation:
+    """All claims together, as one pod would bring them, on every node."""
+    found = survey(scene, nodes, claims, new_budget=lambda: Budget(seconds=_SECONDS_PER_NODE))
+    devices = _devices(scene)
+    stories = _merge(_tell(scene, group, claims, devices, catalog) for group in found.groups)
+    outcome = _overall(stories)
+    if outcome != "allocated" and changes:
+        by_name = {node.name: node for node in nodes}
+        stories = [
+            story._replace(changes=tuple(find_changes(scene, by_name[story.nodes[0]], claims))) for story in stories
+        ]
+    order: list[Outcome] = ["allocated", "error", "unknown", "does-not-fit"]
+    stories.sort(key=lambda story: (order.index(story.outcome), -len(story.nodes)))
+    return Explanation(outcome, tuple(stories), tuple(_foresee(scene, claims)))
+
+
+def _overall(stories: Sequence[Story]) -> Outcome:
+    outcomes = {story.outcome for story in stories}
+    # An error on any node that is looked at aborts the whole attempt, whatever other nodes could do.
+    order: tuple[Outcome, ...] = ("error", "allocated", "unknown")
+    for outcome in order:
+        if outcome in outcomes:
+            return outcome
+    return "does-not-fit"
+
+
+def _devices(scene: Scene) -> dict[tuple[str, str, str], Device]:
+    return {
+        (origin.spec.driver, origin.spec.pool.name, device.name): device
+        for origin in scene.world.slices
+        for device in origin.spec.devices
+    }
+
+
+def _tell(
+    scene: Scene,
+    group: Group,
+    claims: Sequence[ResourceClaim],
+    devices: dict[tuple[str, str, str], Device],
+    catalog: Catalog,
+) -> tuple[object, Story]:
+    """A group's story, and the key under which stories that read the same are put together."""
+    names = tuple(node.name for node in group.nodes)
+    outcome = _OUTCOMES[group.verdict]
+    if group.error == _NODE_ONLY_ERROR:
+        outcome = "does-not-fit"
+    if group.allocation is not None:
+        results = group.allocation.results
+        proximity = judge_proximity(results, devices, catalog)
+        words = tuple(tuple((r.request, r.driver, r.device) for r in one.devices.results) for one in results)
+        key: object = (outcome, words, tuple(pair[2:] for pair in proximity.pairs))
+        return key, Story(outcome, names, results, proximity, None, "", ())
+    diagnosis = diagnose(scene, group.nodes[0], claims) if not group.error else None
+    key = (outcome, group.error, diagnosis.key if diagnosis else None)
+    return key, Story(outcome, names, (), None, diagnosis, group.error, ())
+
+
+def _merge(told: Iterable[tuple[object, Story]]) -> list[Story]:
+    merged: dict[object, Story] = {}
+    for key, story in told:
+        known = merged.get(key)
+        merged[key] = story if known is None else known._replace(nodes=known.nodes + story.nodes)
+    return list(merged.values())
+
+
+# -- errors to come ----------------------------------------------------------------------------------------------
+
+
+def _foresee(scene: Scene, claims: Sequence[ResourceClaim]) -> Iterable[Warning]:
+    """Selectors on devices that the search has not reached: it stops at the first fit, so an error may wait behind it
+    and show up the day that device is busy."""
+    for claim in claims:
+        for request in claim.spec.devices.requests:
+            wanted = [request.exactly] if request.exactly else list(request.first_available)
+            for one in wanted:
+                if one is None or one.device_class_name not in scene.classes:
+                    continue
+                class_selectors = scene.classes[one.device_class_name].spec.selectors
+                yield from _find_failures(scene, f"claim {claim}", class_selectors, one.selectors)
+
+
+def _find_failures(
+    scene: Scene, owner: str, class_selectors: Sequence[DeviceSelector], selectors: Sequence[DeviceSelector]
+) -> Iterable[Warning]:
+    failures: dict[tuple[str, str], list[str]] = {}
+    for origin in scene.world.slices:
+        for device in origin.spec.devices:
+            seen = scene.selectors.view(device, origin.spec.driver)
+            for selector in (*class_selectors, *selectors):
+                program = scene.selectors.compile(selector.cel.expression) if selector.cel else ""
+                if isinstance(program, str):
+                    break
+                outcome = program.matches_fast(seen)
+                if outcome is None:
+                    said = program.run(seen)
+                    if said.error:
+                        key = (program.source, said.error)
+                        failures.setdefault(key, []).append(
+                            f"{origin.spec.driver}/{origin.spec.pool.name}/{device.name}"
+                        )
+                        break
+                    outcome = said.value is True
+                if not outcome:
+                    break
+    for (expression, message), names in failures.items():
+        yield Warning(owner, expression, message, len(names), names[0])
