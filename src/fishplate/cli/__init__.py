@@ -17,6 +17,7 @@ from fishplate import __version__
 from fishplate.errors import FishplateError
 
 _COMMANDS = {
+    "capacity": "How many such pods fit, per fabric.",
     "catalog": "The hardware known; explains VM-size names.",
     "cel": "Try a selector: compile it, run it on devices, see cost and failing clause.",
     "completion": "A completion script for your shell.",

@@ -62,7 +62,7 @@ def command(
 
         source, world, subjects, notes = read_pod_view(what[1], namespace, context)
     else:
-        source, world, subjects, notes = _from_files(what, slices, fleet, context)
+        source, world, subjects, notes = gather(what, slices, fleet, context)
     scene = Scene(world, rules)
     catalog = load_catalog()
     told = [(subject, explain(scene, source.nodes, subject.claims, catalog=catalog)) for subject in subjects]
@@ -76,9 +76,10 @@ def command(
     return max((_EXIT[explanation.outcome] for _, explanation in told), default=0)
 
 
-def _from_files(
+def gather(
     what: tuple[str, ...], slices: tuple[Path, ...], fleet: str | None, context: str | None
 ) -> tuple[Source, Any, list[Subject], list[str]]:
+    """Nodes, world and subjects, from files and whatever the devices come from."""
     from fishplate.dra.world import World
     from fishplate.k8s.claim import DeviceClass, ResourceClaim
     from fishplate.k8s.manifests import load_manifests

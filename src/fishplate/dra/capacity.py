@@ -1,0 +1,84 @@
+"""How many such pods fit now, per fabric, and which fabrics can hold a whole job.
+
+Constraints of a claim never span pods, so nothing in Kubernetes keeps the workers of a job on one InfiniBand fabric; but
+workers on different fabrics cannot talk to each other at all. A fabric here is what the NICs of a node publish as their
+placement group, or a label of the node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fishplate.dra.fleet import count_fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fishplate.dra.scene import Scene
+    from fishplate.dra.world import Node
+    from fishplate.k8s.claim import ResourceClaim
+
+PLACEMENT_GROUP = "azure.dra.net/placementGroupId"
+NO_FABRIC = ""
+
+
+class FabricRoom(NamedTuple):
+    """What one fabric can take. `exact` is False where counting stopped early on some node."""
+
+    fabric: str
+    nodes: int
+    usable: int
+    pods: int
+    exact: bool
+
+    def holds(self, workers: int) -> bool:
+        return self.pods >= workers
+
+    def left_over(self, workers: int) -> int:
+        """Pods that would still fit after the job: the smaller, the less room is torn."""
+        return self.pods - workers
+
+
+class Room(NamedTuple):
+    pods: int
+    fabrics: tuple[FabricRoom, ...]
+
+
+def measure_room(
+    scene: Scene, nodes: Sequence[Node], claims: Sequence[ResourceClaim], *, one_per_node: bool = False
+) -> Room:
+    """Count pods with such claims on every node, fabric by fabric; the fullest fit first."""
+    counts = count_fleet(scene, nodes, claims, limit=1) if one_per_node else count_fleet(scene, nodes, claims)
+    fabrics: dict[str, list[tuple[int, bool]]] = {}
+    for node in nodes:
+        found = counts[node.name]
+        exact = found.exact or one_per_node
+        fabrics.setdefault(find_fabric(scene, node), []).append((found.pods, exact))
+    rooms = [
+        FabricRoom(
+            fabric=fabric,
+            nodes=len(found),
+            usable=sum(1 for pods, _ in found if pods),
+            pods=sum(pods for pods, _ in found),
+            exact=all(exact for _, exact in found),
+        )
+        for fabric, found in fabrics.items()
+    ]
+    rooms.sort(key=lambda room: (-room.pods, room.fabric))
+    return Room(sum(room.pods for room in rooms), tuple(rooms))
+
+
+def choose_fabric(room: Room, workers: int) -> FabricRoom | None:
+    """The fabric that holds the whole job and is left with the least torn room; None if no fabric holds it."""
+    holding = [fabric for fabric in room.fabrics if fabric.fabric and fabric.holds(workers)]
+    return min(holding, key=lambda fabric: (fabric.left_over(workers), fabric.fabric), default=None)
+
+
+def find_fabric(scene: Scene, node: Node) -> str:
+    """The placement group that the node's devices name; "" where none does."""
+    for origin in scene.slices_for(node):
+        for device in origin.spec.devices:
+            attribute = device.attributes.get(PLACEMENT_GROUP)
+            if attribute is not None and attribute.string:
+                return attribute.string
+    return NO_FABRIC
