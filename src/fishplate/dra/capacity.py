@@ -1,8 +1,8 @@
 """How many such pods fit now, per fabric, and which fabrics can hold a whole job.
 
-Constraints of a claim never span pods, so nothing in Kubernetes keeps the workers of a job on one InfiniBand fabric; but
+Constraints of a claim never span pods, so nothing in a claim keeps the workers of a job on one InfiniBand fabric; but
 workers on different fabrics cannot talk to each other at all. A fabric here is what the NICs of a node publish as their
-placement group, or a label of the node.
+placement group.
 """
 
 from __future__ import annotations
