@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from fishplate.errors import FishplateError, UsageError
+from fishplate.sim.gpu_drivers import profile_names
 from lab import session
 from lab.binaries import control_plane_binaries
 from lab.footprint import compare_footprints, take_footprint
-from lab.gpudriver import profile_names
 from lab.host import require_commands
 from lab.image import ImageSettings, assemble_image, write_image
 from lab.machine import read_shapes

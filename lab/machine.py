@@ -18,7 +18,8 @@ _FIRST_EXPANDER_SLOT = 8
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """`nics` and `gpus` hold the NUMA node of each device, in bus order; `gpu_driver` is a profile of lab/profiles."""
+    """`nics` and `gpus` hold the NUMA node of each device, in bus order; `gpu_driver` is a profile
+    of `fishplate.sim.gpu_drivers`."""
 
     cpus: tuple[tuple[int, ...], ...]
     memory_mib: int

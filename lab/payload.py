@@ -133,7 +133,6 @@ def write_payload(state: Path, networks: list[NodeNetwork], credentials: Credent
     """The payload disk, and the key that opens the nodes, in the state directory."""
     content = state / "payload"
     shutil.copytree(HERE / "node", content / "node")
-    shutil.copytree(HERE / "profiles", content / "profiles")
     shutil.copytree(TREE / "src", content / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(run_wheels(), content / "wheels")
     compileall.compile_dir(content / "src", quiet=2)

@@ -33,7 +33,7 @@ type driver struct {
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file")
 	node := flag.String("node-name", "", "name of this node")
-	profilePath := flag.String("profile", "", "what to publish: a JSON file of lab/profiles")
+	profilePath := flag.String("profile", "", "what to publish: a JSON file of src/fishplate/sim/data/gpu_drivers")
 	sys := flag.String("sys", "/sys", "where sysfs is")
 	cdiDir := flag.String("cdi-dir", "/var/run/cdi", "where CDI specs go")
 	flag.Parse()

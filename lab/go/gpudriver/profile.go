@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A profile says what one release of a vendor's driver publishes. A value is either a constant or the name of a
-// fact about the PCI device it stands for.
+// A profile says what one release of a vendor's driver publishes. A value is a constant, the name of a fact about the
+// PCI device it stands for, or one number for each GPU in bus order. The simulator reads the same files and more of
+// their fields: which constants hang on the GPU's model, when the release came out.
 type profile struct {
 	Driver     string            `json:"driver"`
 	Name       string            `json:"name"`
@@ -24,6 +25,7 @@ type value struct {
 	Int     *int64  `json:"int"`
 	Version *string `json:"version"`
 	From    string  `json:"from"`
+	ByIndex []int64 `json:"intByIndex"`
 }
 
 func readProfile(path string) (*profile, error) {
@@ -40,10 +42,21 @@ func readProfile(path string) (*profile, error) {
 
 // attribute gives nil where the profile's driver leaves the attribute out: NUMA node -1, no root found.
 func (v value) attribute(f function) (*resourceapi.DeviceAttribute, error) {
+	if v.ByIndex != nil {
+		if f.index >= len(v.ByIndex) {
+			return nil, nil
+		}
+		return &resourceapi.DeviceAttribute{IntValue: &v.ByIndex[f.index]}, nil
+	}
 	switch v.From {
 	case "":
 		return &resourceapi.DeviceAttribute{StringValue: v.String, IntValue: v.Int, VersionValue: v.Version}, nil
 	case "busID":
+		return &resourceapi.DeviceAttribute{StringValue: &f.busID}, nil
+	case "busIDBesideRoot":
+		if f.root == "" {
+			return nil, nil
+		}
 		return &resourceapi.DeviceAttribute{StringValue: &f.busID}, nil
 	case "root":
 		if f.root == "" {

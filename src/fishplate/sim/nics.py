@@ -32,8 +32,20 @@ class _Rdma(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def guid(self) -> str:
-        """Unique per host and rail, with the vendor prefix that Azure's ports carry."""
-        return f"0015:5dff:fe{self.host >> 8 & 0xFF:02x}:{self.host & 0xFF:02x}{self.rail + 1:02x}"
+        return port_guid(self.host, self.rail)
+
+
+def port_guid(host: int, rail: int) -> str:
+    """Unique per host and rail, with the vendor prefix that Azure's ports carry."""
+    return f"0015:5dff:fe{host >> 8 & 0xFF:02x}:{host & 0xFF:02x}{rail + 1:02x}"
+
+
+def port_lid(host: int, rail: int) -> int:
+    return (host * 64 + rail + 1) & 0xBFFF
+
+
+def port_mac(host: int, rail: int) -> str:
+    return f"b8:3f:d2:{host >> 8 & 0xFF:02x}:{host & 0xFF:02x}:{rail:02x}"
 
 
 def write_nics(tree: FileTree, size: Size, host: int, variations: Variations) -> None:
@@ -78,7 +90,7 @@ def _write_nic(
     )
     _write_rdma(tree, rdma)
     if netdev and rail not in variations.netdevs_away:
-        _write_netdev(tree, path, netdev, _mac(host, rail), index=10 + rail, kind=1)
+        _write_netdev(tree, path, netdev, port_mac(host, rail), index=10 + rail, kind=1)
     if infiniband and variations.ofed:
         _write_netdev(tree, path, f"ib{rail}", _ipoib_mac(rdma.guid), index=10 + rail, kind=32)
 
@@ -132,7 +144,7 @@ def _write_port(tree: FileTree, path: str, rdma: _Rdma) -> None:
             "state": "4: ACTIVE" if rdma.up else "1: DOWN",
             "phys_state": "5: LinkUp" if rdma.up else "3: Disabled",
             "rate": rdma.rate,
-            "lid": f"0x{(rdma.host * 64 + rdma.rail + 1) & 0xBFFF if has_lid else 0:x}",
+            "lid": f"0x{port_lid(rdma.host, rdma.rail) if has_lid else 0:x}",
             "sm_lid": "0x1" if has_lid else "0x0",
         },
     )
@@ -183,10 +195,6 @@ def _write_netdev(tree: FileTree, path: str, name: str, mac: str, *, index: int,
         },
     )
     tree.link(f"/sys/class/net/{name}", f"{path}/net/{name}")
-
-
-def _mac(host: int, rail: int) -> str:
-    return f"b8:3f:d2:{host >> 8 & 0xFF:02x}:{host & 0xFF:02x}:{rail:02x}"
 
 
 def _ipoib_mac(guid: str) -> str:
