@@ -15,11 +15,12 @@ import (
 type operation func(request json.RawMessage) (any, error)
 
 var operations = map[string]operation{
-	"allocate":  allocate,
-	"cel":       evaluate,
-	"cel-bench": measure,
-	"cel-env":   declarations,
-	"ping":      func(json.RawMessage) (any, error) { return map[string]string{"kubernetes": minor}, nil },
+	"allocate":       allocate,
+	"allocate-bench": measureAllocate,
+	"cel":            evaluate,
+	"cel-bench":      measure,
+	"cel-env":        declarations,
+	"ping":           func(json.RawMessage) (any, error) { return map[string]string{"kubernetes": minor}, nil },
 }
 
 type envelope struct {

@@ -95,7 +95,7 @@ class Counters:
     def _is_allocated(self, origin: ResourceSlice, device: Device) -> bool:
         identity = (origin.spec.driver, origin.spec.pool.name, device.name)
         holdings = self._scene.holdings
-        if identity in holdings.devices:
+        if holdings.owner(identity) is not None:
             return True
         shared = identity in holdings.shared or identity in holdings.capacity
         return shared and self._scene.profile.shares_hold_counters

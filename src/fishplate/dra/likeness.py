@@ -15,9 +15,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from fishplate.dra.constraints import Comparable, comparable, find_attribute
+from fishplate.dra.oddities import find_oddities
 from fishplate.dra.pools import Candidate, Pool
 from fishplate.dra.requests import Preparation
-from fishplate.dra.world import find_odd_devices
 from fishplate.errors import AllocationError
 
 if TYPE_CHECKING:
@@ -25,29 +25,34 @@ if TYPE_CHECKING:
 
     from fishplate.dra.requests import Prepared
     from fishplate.dra.scene import Scene
-    from fishplate.dra.world import Node
+    from fishplate.dra.world import DeviceID, Node
     from fishplate.k8s.claim import DeviceConstraint, ResourceClaim
     from fishplate.k8s.resource import Device, DeviceAttribute, ResourceSlice
 
 Key: TypeAlias = tuple[object, ...]
 _INERT = 0
-_NOWHERE: frozenset[str] = frozenset()
+_NONE: dict[str, str] = {}
 
 
 class _Layout:
-    """Which of the wanted names a device has; devices of one driver mostly agree, so the last layout is tried first."""
+    """Devices of one driver that have the same of the wanted names, and the symbols of those seen so far.
 
-    __slots__ = ("absent", "read")
+    Devices of a driver mostly agree, so the last layout is tried first: reading it fails where a name is missing.
+    """
 
-    def __init__(self, wanted: Sequence[str], attributes: Mapping[str, DeviceAttribute]) -> None:
-        present = tuple(name for name in wanted if name in attributes)
+    __slots__ = ("absent", "read", "symbols")
+
+    def __init__(self, wanted: Sequence[str], present: tuple[str, ...]) -> None:
         self.absent = frozenset(wanted) - set(present)
         self.read: Callable[[Mapping[str, DeviceAttribute]], object] = (
             itemgetter(*present) if present else _read_nothing
         )
+        self.symbols: dict[object, int] = {}
 
-    def fits(self, attributes: Mapping[str, DeviceAttribute]) -> bool:
-        return attributes.keys().isdisjoint(self.absent)
+
+def _has_twin(name: str, driver: str, present: tuple[str, ...]) -> bool:
+    """Whether the other spelling of this name is there."""
+    return f"{driver}/{name}" in present or (name.startswith(f"{driver}/") and name[len(driver) + 1 :] in present)
 
 
 def _read_nothing(_attributes: Mapping[str, DeviceAttribute]) -> object:
@@ -59,7 +64,7 @@ class Likeness:
 
     def __init__(self, scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> None:
         self._scene = scene
-        self._odd = scene.world.odd if scene.world.odd is not None else find_odd_devices(scene.world.slices)
+        self._odd = scene.world.odd if scene.world.odd is not None else find_oddities(scene.world.slices)
         self._preparation = Preparation(scene, node, [])
         self._prepared = [self._preparation.prepare(claim) for claim in claims]
         wanted = [each for claim in self._prepared for alternatives in claim.requests for each in alternatives]
@@ -69,15 +74,14 @@ class Likeness:
             {name for claim in claims for each in claim.spec.devices.constraints for name in _attribute_names(each)}
         )
         self._reads = self._collect_reads()
-        self._layouts: dict[str, _Layout] = {}
+        self._whole = self._reads is None
+        self._more = self._minds_used or self._whole or bool(scene.holdings.capacity)
+        self._latest: dict[str, _Layout] = {}
+        self._layouts: dict[tuple[str, tuple[str, ...]], _Layout] = {}
         self._names: dict[str, tuple[str, ...]] = {}
-        self._symbols: dict[Key, int] = {}
         self._meanings: dict[int, tuple[int, tuple[Comparable, ...]]] = {}
         self._bases: dict[Key, int] = {}
         self._canonical: dict[tuple[int, ...], Key] = {}
-        self._used: dict[tuple[str, str], set[str]] = {}
-        for driver, pool, name in scene.holdings.devices:
-            self._used.setdefault((driver, pool), set()).add(name)
 
     def _collect_reads(self) -> frozenset[tuple[str, str, str]] | None:
         """What selectors read of a device; None if that cannot be told."""
@@ -114,60 +118,57 @@ class Likeness:
         return key
 
     def _add_symbols(self, origin: ResourceSlice, symbols: list[int]) -> bool:
+        """This loop is what a survey of a large fleet spends its time in."""
         spec = origin.spec
-        driver = spec.driver
-        used = self._used.get((driver, spec.pool.name), _NOWHERE)
-        skips_used = not self._minds_used
-        layout, known = self._layouts.get(driver), self._symbols
+        driver, pool = spec.driver, spec.pool.name
+        used = self._scene.holdings.devices.get((driver, pool), _NONE)
+        odd, minds_used, more = self._odd, self._minds_used, self._more
+        layout = self._latest.get(driver)
         for device in spec.devices:
             in_use = device.name in used
-            if in_use and skips_used:
+            if in_use and not minds_used:
                 continue
-            attributes = device.attributes
-            if layout is None or not layout.fits(attributes):
-                layout = self._layouts[driver] = _Layout(self._wanted_names(driver), attributes)
-            try:
-                values = layout.read(attributes)
-            except KeyError:
-                layout = self._layouts[driver] = _Layout(self._wanted_names(driver), attributes)
-                values = layout.read(attributes)
-            if device.consumes_counters or device.binding_conditions is not None:
+            if odd and (driver, pool, device.name) in odd:
                 return False
-            key: Key = (driver, layout.absent, values, in_use)
-            if (
-                device.taints
-                or device.capacity
-                or device.allow_multiple_allocations
-                or self._reads is None
-                or self._odd
-            ):
-                key = self._extend(key, origin, device)
-            symbol = known.get(key)
+            attributes = device.attributes
+            if layout is None or (layout.absent and not attributes.keys().isdisjoint(layout.absent)):
+                layout = self._find_layout(driver, attributes)
+            try:
+                key = layout.read(attributes)
+            except KeyError:
+                layout = self._find_layout(driver, attributes)
+                key = layout.read(attributes)
+            if more or device.allow_multiple_allocations:
+                key = (key, self._describe_more((driver, pool, device.name), device, in_use=in_use))
+            elif device.capacity:
+                key = (key, tuple(device.capacity.items()))
+            symbol = layout.symbols.get(key)
             if symbol is None:
-                symbol = self._learn(key, origin, device, in_use=in_use)
+                symbol = layout.symbols[key] = self._learn(origin, device, in_use=in_use)
             if symbol:
                 symbols.append(symbol)
         return True
 
-    def _extend(self, key: Key, origin: ResourceSlice, device: Device) -> Key:
-        """What most devices do not have."""
-        identity = (origin.spec.driver, origin.spec.pool.name, device.name)
+    def _find_layout(self, driver: str, attributes: Mapping[str, DeviceAttribute]) -> _Layout:
+        wanted = self._wanted_names(driver)
+        present = tuple(name for name in wanted if name in attributes)
+        # A name without its domain where the full one is present: such a device is odd and never gets here.
+        wanted = tuple(name for name in wanted if name in present or not _has_twin(name, driver, present))
+        layout = self._layouts.get((driver, present))
+        if layout is None:
+            layout = self._layouts[driver, present] = _Layout(wanted, present)
+        self._latest[driver] = layout
+        return layout
+
+    def _describe_more(self, identity: DeviceID, device: Device, *, in_use: bool) -> Key:
+        """Beyond attributes that are read. All attributes, where they count, come last: not once selectors answered."""
+        shares: object = None
         holdings = self._scene.holdings
-        held = holdings.capacity.get(identity)
-        amounts = None if held is None else tuple(sorted((name, amount.nanos) for name, amount in held.items()))
-        whole = None
-        if self._reads is None or identity in self._odd:
-            whole = tuple(sorted(device.attributes.items(), key=itemgetter(0)))
-        capacity = tuple(device.capacity.items())
-        extra = (
-            device.taints,
-            capacity,
-            device.allow_multiple_allocations,
-            amounts,
-            identity in holdings.shared,
-            whole,
-        )
-        return (*key, extra)
+        if identity in holdings.shared or identity in holdings.capacity:
+            held = holdings.capacity.get(identity, {})
+            shares = tuple(sorted((name, amount.nanos) for name, amount in held.items()))
+        whole = tuple(sorted(device.attributes.items(), key=itemgetter(0))) if self._whole else None
+        return (tuple(device.capacity.items()), device.allow_multiple_allocations, shares, in_use, whole)
 
     def _wanted_names(self, driver: str) -> tuple[str, ...]:
         """Every name under which something that is read may stand in a device of this driver."""
@@ -187,20 +188,17 @@ class Likeness:
             names = self._names[driver] = tuple(found)
         return names
 
-    def _learn(self, key: Key, origin: ResourceSlice, device: Device, *, in_use: bool) -> int:
+    def _learn(self, origin: ResourceSlice, device: Device, *, in_use: bool) -> int:
         """Ask every request about a device the like of which was not seen yet."""
         candidate = Candidate(device, origin, Pool((origin.spec.driver, "")), consumable=self._scene.profile.consumable)
         answers = tuple(self._ask(prepared, candidate) for prepared in self._prepared)
         if not any(answer is not False for claim in answers for answer in claim):
-            self._symbols[key] = _INERT
             return _INERT
-        # All that was added for rarer devices, but for the attributes themselves: selectors have answered for those.
-        special = tuple(key[4][:-1]) if len(key) > 4 and isinstance(key[4], tuple) else ()
-        number = self._bases.setdefault((answers, in_use, special), len(self._bases))
+        more = self._describe_more(candidate.id, device, in_use=in_use)[:-1]
+        base = self._bases.setdefault((answers, more), len(self._bases))
         values = tuple(self._compared(device, origin.spec.driver, name) for name in self._constrained)
         symbol = len(self._meanings) + 1
-        self._meanings[symbol] = (number, values)
-        self._symbols[key] = symbol
+        self._meanings[symbol] = (base, values)
         return symbol
 
     def _ask(self, prepared: Prepared, candidate: Candidate) -> tuple[bool | str, ...]:

@@ -7,7 +7,7 @@ come in the order of `Scene.pool_order`, so that a caller can try every order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from fishplate.dra.consumption import read_rules
 from fishplate.errors import AllocationError, InputError
@@ -17,17 +17,14 @@ if TYPE_CHECKING:
     from fishplate.cel import Device as CelDevice
     from fishplate.dra.consumption import Rule
     from fishplate.dra.scene import Scene
-    from fishplate.dra.world import DeviceID, Node
+    from fishplate.dra.world import DeviceID, Node, PoolID
     from fishplate.k8s.resource import CounterSet, Device, ResourceSlice
-
-PoolID: TypeAlias = tuple[str, str]
-"""Driver, pool."""
 
 
 class Candidate:
-    """A device that might be allocated, with what its slice and its pool add to it."""
+    """A device that might be allocated, with what its slice and its pool add to it. `held`: some claim has it."""
 
-    __slots__ = ("_rules", "device", "id", "multiple", "pool", "seen", "slice")
+    __slots__ = ("_rules", "device", "held", "id", "multiple", "pool", "seen", "slice")
 
     def __init__(self, device: Device, origin: ResourceSlice, pool: Pool, *, consumable: bool) -> None:
         self.device = device
@@ -35,6 +32,7 @@ class Candidate:
         self.pool = pool
         self.id: DeviceID = (origin.spec.driver, origin.spec.pool.name, device.name)
         self.multiple = consumable and bool(device.allow_multiple_allocations)
+        self.held = False
         self.seen: CelDevice | None = None
         self._rules: dict[str, Rule] | None = None
 
@@ -82,11 +80,15 @@ def gather_pools(scene: Scene, node: Node) -> list[Pool]:
         _add_slice(groups, origin)
     pools = [pool for identity, group in groups.items() if (pool := _judge(scene, identity, group)) is not None]
     for pool in pools:
+        held = scene.holdings.devices.get(pool.id, {})
         pool.candidates = [
             Candidate(device, origin, pool, consumable=profile.consumable)
             for origin in pool.slices
             for device in origin.spec.devices
         ]
+        if held:
+            for candidate in pool.candidates:
+                candidate.held = candidate.id[2] in held
     return _sort_pools(scene, pools)
 
 

@@ -6,35 +6,38 @@ Scene never changes: to ask what would be after an allocation, make one with `ho
 
 from __future__ import annotations
 
-from operator import attrgetter
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fishplate.dra.selectors import Selectors
-from fishplate.dra.world import Holdings, count_holdings, read_quantity
+from fishplate.dra.world import Holdings, count_holdings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fishplate.dra.pools import PoolID
     from fishplate.dra.profile import Profile
-    from fishplate.dra.world import Node, World
+    from fishplate.dra.world import Node, PoolID, World
     from fishplate.k8s.claim import AllocationResult
     from fishplate.k8s.resource import ResourceSlice
-
-
-_NAME = attrgetter("name")
 
 
 def _position(origin: ResourceSlice) -> tuple[str, str, str]:
     return (origin.spec.driver, origin.spec.pool.name, origin.metadata.name)
 
 
-def _agree(slices: list[ResourceSlice]) -> bool:
-    """One node, one generation, one count, and no device twice."""
-    first = slices[0].spec
-    names = [device.name for origin in slices for device in origin.spec.devices]
-    return len(set(names)) == len(names) and all(
-        (origin.spec.node_name, origin.spec.pool) == (first.node_name, first.pool) for origin in slices
+def _same_pool(left: ResourceSlice, right: ResourceSlice) -> bool:
+    return left.spec.driver == right.spec.driver and left.spec.pool.name == right.spec.pool.name
+
+
+def _is_whole(origin: ResourceSlice, slices: list[ResourceSlice]) -> bool:
+    """Whether a node's own slices make up the pool: one generation, one count, and no device twice."""
+    same = [other for other in slices if _same_pool(origin, other)]
+    names = [device.name for other in same for device in other.spec.devices]
+    return (
+        len(same) == origin.spec.pool.resource_slice_count
+        and len(set(names)) == len(names)
+        and all(other.spec.pool == origin.spec.pool for other in same)
     )
 
 
@@ -48,22 +51,31 @@ class Scene:
         self.selectors = Selectors(profile)
         self._by_node: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
-        self._by_pool: dict[PoolID, list[ResourceSlice]] = {}
         self._index()
 
     def _index(self) -> None:
         if not self.profile.sorts:
             # There the order in which slices arrived is the order in which they are searched.
             self._shared = list(self.world.slices)
+            return
+        by_node, everywhere = self._by_node, self.profile.counters_reach_every_node
         for origin in self.world.slices:
             spec = origin.spec
-            self._by_pool.setdefault((spec.driver, spec.pool.name), []).append(origin)
-            if not self.profile.sorts:
-                continue
-            if not spec.node_name or (spec.shared_counters and self.profile.counters_reach_every_node):
+            name = spec.node_name
+            if not name or (spec.shared_counters and everywhere):
                 self._shared.append(origin)
+            elif name in by_node:
+                by_node[name].append(origin)
             else:
-                self._by_node.setdefault(spec.node_name, []).append(origin)
+                by_node[name] = [origin]
+
+    @cached_property
+    def _by_pool(self) -> dict[PoolID, list[ResourceSlice]]:
+        """Needed only where a node's own slices do not make up a pool."""
+        found: dict[PoolID, list[ResourceSlice]] = {}
+        for origin in self.world.slices:
+            found.setdefault((origin.spec.driver, origin.spec.pool.name), []).append(origin)
+        return found
 
     @property
     def has_shared_slices(self) -> bool:
@@ -86,22 +98,26 @@ class Scene:
             spec = origin.spec
             if spec.shared_counters or spec.per_device_node_selection is not None:
                 return None
-            same = self._by_pool[spec.driver, spec.pool.name]
-            if len(same) != spec.pool.resource_slice_count or (len(same) > 1 and not _agree(same)):
+            if spec.pool.resource_slice_count != 1 and not _is_whole(origin, slices):
                 return None
-            if len(set(map(_NAME, spec.devices))) != len(spec.devices):
+        if len(slices) < 2:
+            return slices
+        ordered = sorted(slices, key=_position)
+        for first, second in pairwise(ordered):
+            if first.spec.pool.resource_slice_count == 1 and _same_pool(first, second):
                 return None
-        return sorted(slices, key=_position) if len(slices) > 1 else slices
+        return ordered
 
     def narrow(self, node: Node) -> Scene:
         """The same scene with only one node in it. Exact where `local_slices` has an answer."""
         own = self.slices_for(node)
         smaller = object.__new__(Scene)
         smaller.__dict__.update(self.__dict__)
-        identities = [(one.spec.driver, one.spec.pool.name, device.name) for one in own for device in one.spec.devices]
         old = self.holdings
+        pools = {(one.spec.driver, one.spec.pool.name) for one in own}
+        identities = [(one.spec.driver, one.spec.pool.name, device.name) for one in own for device in one.spec.devices]
         smaller.holdings = Holdings(
-            {each: old.devices[each] for each in identities if each in old.devices},
+            {pool: old.devices[pool] for pool in pools if pool in old.devices},
             {each: old.shared[each] for each in identities if each in old.shared},
             {each: old.capacity[each] for each in identities if each in old.capacity},
         )
@@ -115,20 +131,12 @@ class Scene:
         later = object.__new__(Scene)
         later.__dict__.update(self.__dict__)
         old = self.holdings
-        later.holdings = Holdings(dict(old.devices), dict(old.shared), dict(old.capacity))
+        later.holdings = Holdings(
+            {pool: dict(held) for pool, held in old.devices.items()},
+            dict(old.shared),
+            {identity: dict(held) for identity, held in old.capacity.items()},
+        )
         for result in results:
             for device in result.devices.results:
-                if device.admin_access:
-                    continue
-                identity = (device.driver, device.pool, device.device)
-                if device.share_id is None or not self.profile.consumable:
-                    later.holdings.devices[identity] = owner
-                    continue
-                later.holdings.shared[identity] = owner
-                if device.consumed_capacity is not None:
-                    held = dict(later.holdings.capacity.get(identity, {}))
-                    for name, amount in device.consumed_capacity.items():
-                        consumed = read_quantity(amount)
-                        held[name] = held[name] + consumed if name in held else consumed
-                    later.holdings.capacity[identity] = held
+                later.holdings.add(device, owner, consumable=self.profile.consumable)
         return later

@@ -143,7 +143,7 @@ class Search:
         takers = self.taken.get(candidate.id)
         if wanted.admin:
             return takers is not None and c in takers
-        return bool(takers) or candidate.id in self.scene.holdings.devices
+        return candidate.held or bool(takers)
 
     def find_shortage(self, c: int, wanted: Wanted, candidate: Candidate, doing: str) -> Shortage | None:
         held = self.scene.holdings.capacity.get(candidate.id)

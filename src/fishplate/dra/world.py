@@ -5,14 +5,14 @@ from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
-from fishplate.errors import InputError
-from fishplate.k8s.claim import DeviceClass, ResourceClaim, default_claim
+from fishplate.k8s.claim import DeviceClass, DeviceRequestAllocationResult, ResourceClaim, default_claim
 from fishplate.k8s.quantity import Quantity, parse_quantity
-from fishplate.k8s.resource import DeviceAttribute, QuantityText, ResourceSlice
-from fishplate.k8s.semver import parse_semver
+from fishplate.k8s.resource import QuantityText, ResourceSlice
 
 DeviceID: TypeAlias = tuple[str, str, str]
 """Driver, pool, device."""
+PoolID: TypeAlias = tuple[str, str]
+"""Driver, pool."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[DeviceClass, ...] = ()
     claims: tuple[ResourceClaim, ...] = ()
     odd: frozenset[DeviceID] | None = None
-    """Devices on which every selector fails; None if nobody looked. `find_odd_devices` looks."""
+    """Devices that must not be judged by likeness; None if nobody looked. See `fishplate.dra.oddities`."""
 
     def defaulted(self) -> Self:
         """The world as the API server would have stored it; needed for hand-written YAML."""
@@ -35,57 +35,46 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Holdings(NamedTuple):
-    """What is taken: whole devices (and by which claim), shares, and the capacity that shares consume."""
+    """What is taken: whole devices by pool (and by which claim), shares, and the capacity that shares consume."""
 
-    devices: dict[DeviceID, str]
+    devices: dict[PoolID, dict[str, str]]
     shared: dict[DeviceID, str]
     capacity: dict[DeviceID, dict[str, Quantity]]
 
+    def owner(self, identity: DeviceID) -> str | None:
+        """The claim that holds the whole device."""
+        held = self.devices.get(identity[:2])
+        return None if held is None else held.get(identity[2])
+
+    def add(self, result: DeviceRequestAllocationResult, owner: str, *, consumable: bool) -> None:
+        """Admin access holds nothing; a share holds capacity instead of the device."""
+        if result.admin_access:
+            return
+        if not consumable or result.share_id is None:
+            pool = (result.driver, result.pool)
+            held = self.devices.get(pool)
+            if held is None:
+                self.devices[pool] = {result.device: owner}
+            else:
+                held[result.device] = owner
+            return
+        identity = (result.driver, result.pool, result.device)
+        self.shared[identity] = owner
+        if result.consumed_capacity is not None:
+            taken = self.capacity.setdefault(identity, {})
+            for name, amount in result.consumed_capacity.items():
+                consumed = read_quantity(amount)
+                taken[name] = taken[name] + consumed if name in taken else consumed
+
 
 def count_holdings(claims: Iterable[ResourceClaim], *, consumable: bool) -> Holdings:
-    """Admin access holds nothing; a share holds capacity instead of the device."""
     holdings = Holdings({}, {}, {})
     for claim in claims:
-        if claim.status.allocation is None:
-            continue
-        for result in claim.status.allocation.devices.results:
-            if result.admin_access:
-                continue
-            identity = (result.driver, result.pool, result.device)
-            if not consumable or result.share_id is None:
-                holdings.devices[identity] = str(claim)
-                continue
-            holdings.shared[identity] = str(claim)
-            if result.consumed_capacity is not None:
-                held = holdings.capacity.setdefault(identity, {})
-                for name, amount in result.consumed_capacity.items():
-                    consumed = read_quantity(amount)
-                    held[name] = held[name] + consumed if name in held else consumed
+        if claim.status.allocation is not None:
+            owner = str(claim)
+            for result in claim.status.allocation.devices.results:
+                holdings.add(result, owner, consumable=consumable)
     return holdings
-
-
-def find_odd_devices(slices: Iterable[ResourceSlice]) -> frozenset[DeviceID]:
-    """Devices with a list, no value or no valid version in some attribute: there, what selectors read is not all."""
-    return frozenset(
-        (origin.spec.driver, origin.spec.pool.name, device.name)
-        for origin in slices
-        for device in origin.spec.devices
-        for attribute in device.attributes.values()
-        if attribute.string is None
-        and attribute.int_ is None
-        and attribute.bool_ is None
-        and not _is_version(attribute)
-    )
-
-
-def _is_version(attribute: DeviceAttribute) -> bool:
-    if attribute.version is None:
-        return False
-    try:
-        parse_semver(attribute.version)
-    except InputError:
-        return False
-    return True
 
 
 def read_quantity(text: QuantityText) -> Quantity:

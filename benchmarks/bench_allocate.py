@@ -1,0 +1,202 @@
+"""Which of 10,000 GB300 nodes can take a claim: ours, beside the real allocator asked node by node.
+
+Each node has 4 GPUs and 4 NICs in two slices; 40 % of the devices are taken, at random; GUIDs, LIDs, PCI addresses,
+keys and placement groups differ as they do between real nodes. Every round starts from decoded objects and nothing
+else: the index, the holdings, the compiled selectors and the groups are made anew. Both sides count the nodes that fit,
+and must agree.
+"""
+
+import gc
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+from oracle.client import Oracle
+
+from benchmarks.measure import Row
+from fishplate.dra import Node, Scene, World, profile
+from fishplate.dra.fleet import Verdict, count_fleet, survey
+from fishplate.dra.oddities import find_oddities
+from fishplate.hardware.catalog import load_catalog
+from fishplate.k8s.claim import DeviceClass, ResourceClaim, default_claim
+from fishplate.k8s.resource import ResourceSlice
+from fishplate.sim.host import synthesise
+from fishplate.topology.slices import publish_slices
+
+_NODES = 10_000
+_TAKEN = 0.4
+_ROUNDS = 7
+_SIZE = "Standard_ND128isr_GB300_v6"
+_MINOR = "1.36"
+_GPU = "gpu.nvidia.com"
+_CLASSES = [
+    {"metadata": {"name": "nic"}, "spec": {"selectors": [{"cel": {"expression": 'device.driver == "dra.net"'}}]}},
+    {
+        "metadata": {"name": "gpu"},
+        "spec": {
+            "selectors": [
+                {"cel": {"expression": f'device.driver == "{_GPU}" && device.attributes["{_GPU}"].type == "gpu"'}}
+            ]
+        },
+    },
+]
+_ACTIVE = 'device.attributes["dra.net"].rdma && device.attributes["dra.net"].portState == "ACTIVE"'
+_FASTER = f'{_ACTIVE} && device.attributes["dra.net"].rateGbps > 800'
+_NUMA = "resource.kubernetes.io/numaNode"
+
+
+def _claim(gpus: int, nics: int, selector: str) -> dict[str, Any]:
+    requests = [
+        {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": gpus}},
+        {
+            "name": "nic",
+            "exactly": {"deviceClassName": "nic", "count": nics, "selectors": [{"cel": {"expression": selector}}]},
+        },
+    ]
+    constraints = [{"requests": ["gpu", "nic"], "matchAttribute": _NUMA}]
+    claim = {"metadata": {"name": "pair"}, "spec": {"devices": {"requests": requests, "constraints": constraints}}}
+    defaulted: dict[str, Any] = msgspec.to_builtins(default_claim(msgspec.convert(claim, ResourceClaim)))
+    return defaulted
+
+
+_QUESTIONS = {
+    "a GPU and a NIC of one NUMA node (fits on most)": _claim(1, 1, _ACTIVE),
+    "2 GPUs and 3 NICs of one NUMA node (fits nowhere)": _claim(2, 3, _ACTIVE),
+    "a NIC faster than there is (fits nowhere)": _claim(1, 1, _FASTER),
+}
+
+
+def make_fleet(nodes: int, seed: int = 1) -> dict[str, Any]:
+    """A world as JSON, without claims to allocate."""
+    random = Random(seed)
+    catalog = load_catalog()
+    inventory = synthesise(catalog.find(_SIZE), catalog)
+    template = msgspec.to_builtins(publish_slices(inventory, node="template")[0])
+    slices: list[dict[str, Any]] = []
+    allocated: list[dict[str, Any]] = []
+    for number in range(nodes):
+        name = f"node-{number:05d}"
+        pair = [_nic_slice(template, name, number, random), _gpu_slice(name, random)]
+        slices += pair
+        results = [
+            {"request": "r", "driver": one["spec"]["driver"], "pool": name, "device": device["name"]}
+            for one in pair
+            for device in one["spec"]["devices"]
+            if random.random() < _TAKEN
+        ]
+        allocation = {"devices": {"results": results}}
+        held = {"metadata": {"name": f"held-{name}"}, "spec": {"devices": {}}, "status": {"allocation": allocation}}
+        allocated.append(held)
+    return {"slices": slices, "classes": _CLASSES, "allocated": allocated}
+
+
+def _nic_slice(template: dict[str, Any], node: str, number: int, random: Random) -> dict[str, Any]:
+    devices = []
+    for index, device in enumerate(template["spec"]["devices"]):
+        guid = f"0015:5dff:fe{random.randrange(256):02x}:{random.randrange(65536):04x}"
+        bus = f"{random.randrange(0x100, 0xFFFF):04x}:00:00.0"
+        own = {
+            "dra.net/lid": {"int": 4 * number + index + 1},
+            "dra.net/nodeGuid": {"string": guid},
+            "dra.net/portGuid": {"string": guid},
+            "dra.net/pciAddress": {"string": bus},
+            "resource.kubernetes.io/pciBusID": {"string": bus},
+            "resource.kubernetes.io/pcieRoot": {"string": f"pci{bus[:7]}"},
+            "dra.net/pkey": {"string": f"0x{0x8000 + number // 72:04x}"},
+            "azure.dra.net/placementGroupId": {"string": f"pg-{number // 72:04d}"},
+        }
+        name = f"pci-{bus.replace(':', '-').replace('.', '-')}-{index}"
+        devices.append({"name": name, "attributes": {**device["attributes"], **own}})
+    spec = {**template["spec"], "nodeName": node, "devices": devices}
+    spec["pool"] = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    return {"metadata": {"name": f"nic-{node}"}, "spec": spec}
+
+
+def _gpu_slice(node: str, random: Random) -> dict[str, Any]:
+    devices = []
+    for index in range(4):
+        bus = f"{random.randrange(0x100, 0xFFFF):04x}:00:00.0"
+        attributes = {
+            "type": {"string": "gpu"},
+            "uuid": {"string": f"GPU-{random.randrange(16**12):012x}"},
+            "productName": {"string": "NVIDIA GB300"},
+            "brand": {"string": "Nvidia"},
+            "architecture": {"string": "Blackwell"},
+            "cudaComputeCapability": {"version": "10.3.0"},
+            "driverVersion": {"version": "580.95.5"},
+            "cudaDriverVersion": {"version": "13.0.0"},
+            "resource.kubernetes.io/pciBusID": {"string": bus},
+            "resource.kubernetes.io/pcieRoot": {"string": f"pci{bus[:7]}"},
+            _NUMA: {"int": index // 2},
+        }
+        devices.append({"name": f"gpu-{index}", "attributes": attributes, "capacity": {"memory": {"value": "288Gi"}}})
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    return {
+        "metadata": {"name": f"gpu-{node}"},
+        "spec": {"driver": _GPU, "pool": pool, "nodeName": node, "devices": devices},
+    }
+
+
+def run() -> list[object]:
+    if shutil.which("go") is None:
+        return ["needs Go, to ask the real allocator"]
+    with tempfile.TemporaryDirectory() as directory, Oracle(_MINOR) as oracle:
+        file = Path(directory) / "world.json"
+        file.write_text(json.dumps({**make_fleet(_NODES), "gates": profile(_MINOR).gates}))
+        rows, world = _load(file)
+        # As a program that holds a fleet would do: no use in going over millions of objects again and again.
+        gc.collect()
+        gc.freeze()
+        for what, claim in _QUESTIONS.items():
+            rows += _compare(what, claim, world, oracle, file)
+    return rows
+
+
+class _File(msgspec.Struct):
+    slices: tuple[ResourceSlice, ...]
+    classes: tuple[DeviceClass, ...]
+    allocated: tuple[ResourceClaim, ...]
+
+
+def _load(file: Path) -> tuple[list[object], World]:
+    content = file.read_bytes()
+    started = time.perf_counter()
+    read = msgspec.json.decode(content, type=_File)
+    decoded = time.perf_counter()
+    odd = find_oddities(read.slices)
+    looked = time.perf_counter()
+    text = f"decoding {2 * _NODES} slices: {decoded - started:.2f} s; looking for oddities: {looked - decoded:.2f} s"
+    return [text], World(slices=read.slices, classes=read.classes, claims=read.allocated, odd=odd)
+
+
+def _compare(what: str, claim: dict[str, Any], world: World, oracle: Oracle, file: Path) -> list[object]:
+    """The best of some rounds taken in turns: whatever else the machine does can only add."""
+    followed = profile(_MINOR)
+    nodes = [Node(name=f"node-{number:05d}") for number in range(_NODES)]
+    claims = [msgspec.convert(claim, ResourceClaim)]
+    question = {"op": "allocate-bench", "file": str(file), "nodes": [node.name for node in nodes], "claims": [claim]}
+    taken, counted, asked = [], [], []
+    for _ in range(_ROUNDS):
+        theirs = oracle.ask(question)
+        asked += theirs["nanos"]
+        started = time.perf_counter()
+        found = survey(Scene(world, followed), nodes, claims)
+        taken.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        pods = count_fleet(Scene(world, followed), nodes, claims)
+        counted.append(time.perf_counter() - started)
+    fits = found.count(Verdict.FITS)
+    assert (fits, found.count(Verdict.ERROR)) == (theirs["fits"], theirs["errors"]), (fits, theirs)
+    go, ours, counting = min(asked) / 1e9, min(taken), min(counted)
+    label = f"{what}: {fits} of {_NODES} nodes, {len(found.groups)} groups"
+    total = sum(count.pods for count in pods.values())
+    return [
+        Row(label, ours, "the real allocator, node by node", go),
+        f"  {go / ours:.1f} times as fast; how many pods each node can take ({total} in all): {counting * 1000:.0f} ms, "
+        f"{go / counting:.1f} times as fast as whether one fits",
+    ]
