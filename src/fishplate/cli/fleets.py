@@ -84,9 +84,10 @@ def load_source(slices: tuple[Path, ...], fleet: str | None) -> Source:
     if fleet is not None and slices:
         raise UsageError("--slices and --fleet exclude each other", remedy="give one of them")
     if fleet is not None:
+        from fishplate.hardware.catalog import load_catalog
         from fishplate.sim.fleet import make_fleet, parse_fleet
 
-        made = make_fleet(parse_fleet(fleet))
+        made = make_fleet(parse_fleet(fleet), load_catalog())
         return Source(made.nodes, made.slices)
     if not slices:
         raise UsageError("no devices to look at", remedy="give --slices FILE or --fleet SIZE=N")

@@ -117,9 +117,8 @@ def _without_each_clause(scene: Scene, node: Node, expression: str) -> Iterator[
 def _waits(scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> Iterator[Change]:
     """Claims that hold devices of this node: which of them, once gone, lets these in."""
     pools = {(origin.spec.driver, origin.spec.pool.name) for origin in scene.slices_for(node)}
-    holders = dict.fromkeys(
-        holder for (driver, pool, _), holder in scene.holdings.devices.items() if (driver, pool) in pools
-    )
+    held = (scene.holdings.devices.get(pool, {}) for pool in pools)
+    holders = dict.fromkeys(sorted(holder for devices in held for holder in devices.values()))
     for holder in list(holders)[:_MAX_HOLDERS]:
         if _fits(_without(scene, holder), node, claims):
             yield Change("wait-for-claim", f"wait until claim {holder} is gone")
@@ -127,6 +126,9 @@ def _waits(scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> Iterato
 
 def _without(scene: Scene, holder: str) -> Scene:
     later = copy(scene)
-    devices = {identity: owner for identity, owner in scene.holdings.devices.items() if owner != holder}
+    devices = {
+        pool: {name: owner for name, owner in held.items() if owner != holder}
+        for pool, held in scene.holdings.devices.items()
+    }
     later.holdings = scene.holdings._replace(devices=devices)
     return later

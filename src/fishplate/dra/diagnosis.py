@@ -109,7 +109,8 @@ def first_step(search: Search, c: int, wanted: Wanted, candidate: Candidate) -> 
         if step := _class_step(search, wanted, candidate):
             return step
         if search.is_in_use(c, wanted, candidate):
-            holder = search.scene.holdings.devices.get(candidate.id, "")
+            driver, pool, device = candidate.id
+            holder = search.scene.holdings.devices.get((driver, pool), {}).get(device, "")
             return Step("in-use", f"in use by claim {holder}")
         if not search.profile.binding and candidate.device.binding_conditions:
             return Step("binding-conditions", "has binding conditions, which this scheduler does not know")
