@@ -62,7 +62,7 @@ class NodeDiagnosis(NamedTuple):
     def key(self) -> tuple[object, ...]:
         """Nodes with the same key can be told together: same steps, same words, whatever the devices are called."""
         requests = tuple(
-            (one.claim, one.request, one.suitable >= one.wanted, tuple((r.id, r.text) for r in one.reasons))
+            (one.claim, one.request, min(one.suitable, one.wanted), tuple((r.id, r.text) for r in one.reasons))
             for one in self.requests
         )
         return (self.error, tuple((r.id, r.text) for r in self.pools), requests)
@@ -97,9 +97,16 @@ def _diagnose_request(search: Search, c: int, wanted: Wanted) -> RequestDiagnosi
         if step is None:
             suitable += 1
         elif step.id != "other-driver":
-            tally.setdefault(step, []).append(candidate.device.name)
+            tally.setdefault(step, []).append(_example(search, step, candidate))
     reasons = tuple(Reason(step.id, step.text, len(names), names[0]) for step, names in tally.items())
     return RequestDiagnosis(str(search.claims[c].claim), wanted.full_name, max(wanted.count, 1), suitable, reasons)
+
+
+def _example(search: Search, step: Step, candidate: Candidate) -> str:
+    """A device's name; of one in use also who holds it. Kept out of the reason's words, so that nodes whose devices are
+    held by different claims are still told together."""
+    holder = search.scene.holdings.owner(candidate.id) if step.id == "in-use" else None
+    return f"{candidate.device.name} by claim {holder}" if holder else candidate.device.name
 
 
 def first_step(search: Search, c: int, wanted: Wanted, candidate: Candidate) -> Step | None:
@@ -109,9 +116,7 @@ def first_step(search: Search, c: int, wanted: Wanted, candidate: Candidate) -> 
         if step := _class_step(search, wanted, candidate):
             return step
         if search.is_in_use(c, wanted, candidate):
-            driver, pool, device = candidate.id
-            holder = search.scene.holdings.devices.get((driver, pool), {}).get(device, "")
-            return Step("in-use", f"in use by claim {holder}")
+            return Step("in-use", "in use")
         if not search.profile.binding and candidate.device.binding_conditions:
             return Step("binding-conditions", "has binding conditions, which this scheduler does not know")
         if step := _selector_step(search, f"claim {claim}", "request-selector", wanted.written.selectors, candidate):
