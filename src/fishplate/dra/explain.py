@@ -74,7 +74,10 @@ def explain(
     """All claims together, as one pod would bring them, on every node."""
     found = survey(scene, nodes, claims, new_budget=lambda: Budget(seconds=_SECONDS_PER_NODE))
     devices = _devices(scene)
-    stories = _merge(_tell(scene, group, claims, devices, catalog) for group in found.groups)
+    parts = _Parts(scene, claims)
+    stories = _merge(
+        _tell(scene, group, nodes_, claims, devices, catalog) for group in found.groups for nodes_ in parts.split(group)
+    )
     outcome = _overall(stories)
     if outcome != "allocated" and changes:
         by_name = {node.name: node for node in nodes}
@@ -104,15 +107,76 @@ def _devices(scene: Scene) -> dict[tuple[str, str, str], Device]:
     }
 
 
+class _Parts:
+    """Nodes that share a verdict may have it for different reasons: a device that is in use and one that a selector
+    refuses are equally lost to the allocator, but not to the reader. So a group that does not fit is split by what its
+    reasons can depend on: which devices are in use, and the values that selectors and constraints read."""
+
+    def __init__(self, scene: Scene, claims: Sequence[ResourceClaim]) -> None:
+        self._scene = scene
+        self._names: frozenset[str] | None = frozenset()
+        for claim in claims:
+            for constraint in claim.spec.devices.constraints:
+                self._add({constraint.match_attribute or constraint.distinct_attribute or ""})
+            for request in claim.spec.devices.requests:
+                for one in (request.exactly, *request.first_available):
+                    if one is not None:
+                        classes = scene.classes.get(one.device_class_name)
+                        self._add_selectors((*(classes.spec.selectors if classes else ()), *one.selectors))
+
+    def _add(self, names: Iterable[str]) -> None:
+        if self._names is not None:
+            self._names |= frozenset(names)
+
+    def _add_selectors(self, selectors: Iterable[DeviceSelector]) -> None:
+        for selector in selectors:
+            program = self._scene.selectors.compile(selector.cel.expression) if selector.cel else ""
+            if isinstance(program, str):
+                continue
+            if program.reads.everything:
+                self._names = None  # whatever it reads may be what tells two nodes apart
+            else:
+                self._add(f"{domain}/{name}" for kind, domain, name in program.reads.items if kind == "attribute")
+
+    def split(self, group: Group) -> list[tuple[Node, ...]]:
+        if group.verdict is not Verdict.DOES_NOT_FIT:
+            return [tuple(group.nodes)]
+        parts: dict[object, list[Node]] = {}
+        for node in group.nodes:
+            parts.setdefault(node.name if self._names is None else self._describe(node), []).append(node)
+        return [tuple(nodes) for nodes in parts.values()]
+
+    def _describe(self, node: Node) -> object:
+        names = sorted(self._names or ())
+        return tuple(
+            (
+                origin.spec.driver,
+                device.name,
+                self._scene.holdings.owner((origin.spec.driver, origin.spec.pool.name, device.name)) is not None,
+                tuple(_value(device, origin.spec.driver, name) for name in names),
+            )
+            for origin in self._scene.slices_for(node)
+            for device in origin.spec.devices
+        )
+
+
+def _value(device: Device, driver: str, name: str) -> object:
+    attribute = device.attributes.get(name)
+    if attribute is None and name.startswith(f"{driver}/"):
+        attribute = device.attributes.get(name.removeprefix(f"{driver}/"))
+    return None if attribute is None else attribute.value
+
+
 def _tell(
     scene: Scene,
     group: Group,
+    nodes: tuple[Node, ...],
     claims: Sequence[ResourceClaim],
     devices: dict[tuple[str, str, str], Device],
     catalog: Catalog,
 ) -> tuple[object, Story]:
     """A group's story, and the key under which stories that read the same are put together."""
-    names = tuple(node.name for node in group.nodes)
+    names = tuple(node.name for node in nodes)
     outcome = _OUTCOMES[group.verdict]
     if group.error == _NODE_ONLY_ERROR:
         outcome = "does-not-fit"
@@ -122,7 +186,7 @@ def _tell(
         words = tuple(tuple((r.request, r.driver, r.device) for r in one.devices.results) for one in results)
         key: object = (outcome, words, tuple(pair[2:] for pair in proximity.pairs))
         return key, Story(outcome, names, results, proximity, None, "", ())
-    diagnosis = diagnose(scene, group.nodes[0], claims) if not group.error else None
+    diagnosis = diagnose(scene, nodes[0], claims) if not group.error else None
     key = (outcome, group.error, diagnosis.key if diagnosis else None)
     return key, Story(outcome, names, (), None, diagnosis, group.error, ())
 
