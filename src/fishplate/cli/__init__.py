@@ -19,11 +19,11 @@ from fishplate.errors import FishplateError
 _COMMANDS = {
     "capacity": "How many such pods fit, per fabric.",
     "catalog": "The hardware known; explains VM-size names.",
-    "cel": "Try a selector: compile it, run it on devices, see cost and failing clause.",
+    "cel": "Try a selector on devices: its cost, and which clause failed.",
     "completion": "A completion script for your shell.",
     "demo": "The whole story on simulated hosts.",
-    "explain": "What a claim or pod would get on which node, and why not elsewhere.",
-    "inspect": "GPUs, RDMA NICs and how they relate, on this host or any size.",
+    "explain": "What a claim or pod would get where, and why not.",
+    "inspect": "GPUs, RDMA NICs and how they relate.",
 }
 
 
