@@ -52,8 +52,9 @@ def _files() -> frozenset[str]:
     """The tree without its environment and tool caches, and the places for temporary files, one level deep."""
     ignored = {".git", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache"}
     found = {f"file {p}" for p in TREE.iterdir() if p.name not in ignored}
+    # Of a lab only its directory: one that runs meanwhile writes into its own all the time.
     lab = TREE / ".lab"
-    found |= {f"file {p}" for p in lab.rglob("*")} if lab.is_dir() else set()
+    found |= {f"file {p}" for p in lab.iterdir()} if lab.is_dir() else set()
     for place in ("/tmp", "/var/tmp", "/run", "/dev/shm"):
         found |= {f"file {p}" for p in Path(place).iterdir() if p.name.startswith(_TEMPORARY)}
     return frozenset(found)

@@ -5,6 +5,7 @@ the lab goes too, unless the owner wrote `detach` first. Standard output carries
 `failed`; nothing is written to it after that.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -214,6 +215,9 @@ def _clear(directory: Path, *, keep_logs: bool) -> None:
             path.unlink()
     if not keep_logs:
         directory.rmdir()
+        # The last lab takes the place of all labs along.
+        with contextlib.suppress(OSError):
+            directory.parent.rmdir()
 
 
 if __name__ == "__main__":
