@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import resource
 import tempfile
 import time
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -73,6 +75,12 @@ def make_fleet(count: int) -> list[dict[str, object]]:
     return fleet
 
 
+def resident() -> int:
+    """Resident memory in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() // 2**20
+
+
 def time_ours(program: Program, devices: list[Device]) -> tuple[float, int]:
     """The best of a few rounds, each over all devices; and how many matched."""
     best, matched = float("inf"), 0
@@ -93,13 +101,17 @@ def main() -> None:
     parser.add_argument("--minor", default="1.36")
     arguments = parser.parse_args()
     fleet = make_fleet(arguments.devices)
+    before = resident()
     start = time.perf_counter()
     devices = [decode_device(raw["driver"], raw["attributes"], raw["capacity"]) for raw in fleet]  # type: ignore[arg-type]
     decoding = (time.perf_counter() - start) / len(devices) * 1e6
     gc.collect()
+    held = resident() - before
     gc.freeze()
     attributes = len(devices[0].attributes)
-    print(f"{len(devices)} devices, {attributes} attributes each; decoding {decoding:.2f} µs a device (ours)")
+    print(
+        f"{len(devices)} devices, {attributes} attributes each; decoding {decoding:.1f} µs a device, holding {held} MB"
+    )
     print(f"{'selector':10} {'ours µs':>9} {'Go µs':>9} {'ratio':>7} {'with decoding':>14}  matches")
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file, Oracle(arguments.minor) as oracle:
         file.writelines(json.dumps(raw) + "\n" for raw in fleet)

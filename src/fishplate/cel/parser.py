@@ -200,7 +200,7 @@ class Parser(Tokens):
             elif bracket := self._accept("["):
                 optional = self._accept("?")
                 node = self.new_id(bracket.start)
-                index = self._expr()
+                index = self._expr("" if optional else "'?', ")
                 self._close("]")
                 parts = [expr, index]
                 expr = self._raise(self.macros.call(node, "_[?_]" if optional else "_[_]", parts), parts)
@@ -354,7 +354,7 @@ class Parser(Tokens):
             elements.append(self._expr())
             if not self._accept(","):
                 break
-        self._close("]")
+        self._close("]", more=bool(elements) and self.tokens[self.position - 1].kind != ",")
         return self._raise(ListExpr(node, elements, frozenset(optional)), elements, counted=False)
 
     def _map(self, brace: Token) -> Expr:
@@ -373,6 +373,6 @@ class Parser(Tokens):
             pairs.append(Entry(entry, key, self._expr(), optional=optional))
             if not self._accept(","):
                 break
-        self._close("}")
+        self._close("}", more=bool(pairs) and self.tokens[self.position - 1].kind != ",")
         parts = [part for entry in pairs for part in (entry.key, entry.value)]
         return self._raise(MapExpr(node, pairs), parts, counted=False)

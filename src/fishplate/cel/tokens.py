@@ -60,13 +60,15 @@ class Tokens:
     def _accept(self, kind: str) -> Token | None:
         return self._next() if self._token.kind == kind else None
 
-    def _close(self, kind: str, *, list_end: bool = False) -> None:
-        """A closing bracket; the messages follow what the reference parser says in the same place."""
+    def _close(self, kind: str, *, more: bool = False) -> None:
+        """A closing bracket, or where there could be `more` a comma; messages follow the reference parser's."""
         token = self._token
         if token.kind == kind:
             self.position += 1
             return
         following = self.tokens[self.position + 1 : self.position + 2]
+        if token.kind == "EOF" and more:
+            self._stop(token, f"mismatched input '<EOF>' expecting {{'{kind}', ','}}")
         if token.kind == "EOF":
             self._stop(token, f"missing '{kind}' at '<EOF>'")
         if following and following[0].kind == kind:
@@ -75,7 +77,8 @@ class Tokens:
 
     def _no_expression(self, also: str = "") -> NoReturn:
         token = self._token
-        expected = "{" + _EXPECTED.replace("'(', ", f"'(', {also}") + "}"
+        after = "'!', " if also.startswith("'?'") else "'(', "
+        expected = "{" + _EXPECTED.replace(after, f"{after}{also}") + "}"
         usable = self.position + 1 < len(self.tokens) and self.tokens[self.position + 1].kind in STARTERS
         kind = "extraneous" if usable and token.kind not in ("EOF", "ESC_IDENTIFIER") else "mismatched"
         self._stop(token, f"{kind} input '{token.shown}' expecting {expected}")
