@@ -31,9 +31,9 @@ def device_path(expr: Expr, aliases: Aliases) -> Path | None:
     """(attributes, domain, id) and its beginnings, for selections with constant keys; None for anything else."""
     match expr:
         case Ident():
-            name = expr.name.removeprefix(".")
-            if name in aliases:
-                return aliases[name]
+            if (name := expr.name.removeprefix(".")) in aliases:
+                # What a leading dot means beside a variable of that name depends on the version; rare enough to pass.
+                return aliases[name] if name == expr.name else None
             return () if name == "device" else None
         case Select() if not expr.test:
             base = device_path(expr.operand, aliases)

@@ -6,9 +6,10 @@ one unit for each qualifier that was reached, and one for the attribute.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from fishplate.cel import gotext
+from fishplate.cel.tracker import Tracker
 from fishplate.cel.values import (
     MAX_INT,
     MIN_INT,
@@ -22,9 +23,6 @@ from fishplate.cel.values import (
     Value,
     type_name,
 )
-
-if TYPE_CHECKING:
-    from fishplate.cel.tracker import Tracker
 
 
 class Frame(Protocol):
@@ -187,7 +185,18 @@ class Absolute:
 
     def resolve(self, frame: Frame) -> Value:
         value = frame.resolve(self.name)
+        if self.name.startswith("."):
+            frame = _Uncounted(frame)
         return value if isinstance(value, Err) else _apply(frame, value, self.qualifiers)
+
+
+class _Uncounted:
+    """Where a dot picks the global over a local, upstream resolves the selections outside its cost tracking."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.tracker = Tracker()
+        self.modern = frame.modern
+        self.resolve = frame.resolve
 
 
 class Relative:

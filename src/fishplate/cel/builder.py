@@ -78,7 +78,7 @@ class _Builder:
         name, given = self._checked.names[node], self._checked.types[node]
         if given.kind != "type":
             return AttributeNode(Absolute(node, name))
-        if name not in self._declared.idents:
+        if name.removeprefix(".") not in self._declared.idents:
             # A variable that holds a type is taken for a type's name, and there is no such type.
             raise BuildError(f"reference to undefined type: {name}")
         return Const(node, TypeValue(given.params[0].runtime_name if given.params else "type"))

@@ -102,6 +102,8 @@ def scan(size: float) -> int:
 
 def call_cost(function: str, overload: str, args: list[Value], result: Value, *, modern: bool) -> int:
     """`modern` is cel-go 0.29, which Kubernetes has from 1.37 on."""
+    if function == "flatten":
+        return _flattened(args, modern=modern)
     extension = _EXTENSIONS.get(overload)
     if extension is not None:
         return extension(args, result)
@@ -201,11 +203,14 @@ def _output(args: list[Value], result: Value) -> int:
     return _allocated(1, plain_size(result))
 
 
-def _flattened(args: list[Value], result: Value) -> int:
+def _flattened(args: list[Value], *, modern: bool) -> int:
     depth: Value = args[1] if len(args) == 2 else 1
     if type(depth) is not int:
         raise Cancelled(f"internal error: interface conversion: ref.Val is {_go_type(depth)}, not types.Int")
+    if depth < 0 and modern:
+        return _allocated(1, plain_size(args[0]))
     if depth < 0:
+        # Upstream converts a negative number to an unsigned one here.
         return _allocated(depth, plain_size(args[0])) % 2**64
     return _allocated(depth, plain_size(args[0]))
 
@@ -247,8 +252,6 @@ _EXTENSIONS: dict[str, Callable[[list[Value], Value], int]] = {
     "list_slice": _output,
     "lists_range": _output,
     "list_reverse": _output,
-    "list_flatten": _flattened,
-    "list_flatten_int": _flattened,
     "list_distinct": _compared(0),
     **{f"list_{name}_sort": _compared(0) for name in _SORTABLE},
     **{f"list_{name}_sortByAssociatedKeys": _compared(1) for name in _SORTABLE},

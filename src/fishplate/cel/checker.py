@@ -91,11 +91,17 @@ class _Checker:
         return True
 
     def _lookup(self, name: str) -> Type | None:
-        name = name.removeprefix(".")
+        bare = name.removeprefix(".")
         for scope in reversed(self._scopes):
-            if name in scope:
-                return scope[name]
-        return self._declared.idents.get(name)
+            if bare in scope and not (self._declared.dot_is_global and bare != name):
+                return scope[bare]
+        return self._declared.idents.get(bare)
+
+    def _resolved_name(self, name: str) -> str:
+        """As the evaluator looks it up: with its dot, where that tells a global from a local of the same name."""
+        bare = name.removeprefix(".")
+        shadowed = self._declared.dot_is_global and any(bare in scope for scope in self._scopes)
+        return name if shadowed else bare
 
     # -- nodes
 
@@ -125,12 +131,12 @@ class _Checker:
             self._undeclared(expr.id, expr.name)
             return
         self.types[expr.id] = found
-        self.names[expr.id] = expr.name.removeprefix(".")
+        self.names[expr.id] = self._resolved_name(expr.name)
 
     def _visit_select(self, expr: Select) -> None:
         if not expr.test and (name := qualified_name(expr)) and (found := self._lookup(name)):
             self.types[expr.id] = found
-            self.names[expr.id] = name.removeprefix(".")
+            self.names[expr.id] = self._resolved_name(name)
             return
         result = self._field(expr.id, expr.operand, expr.field, optional=False)
         self.types[expr.id] = self._resolved(BOOL if expr.test else result)

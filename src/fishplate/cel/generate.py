@@ -141,7 +141,8 @@ class _Writer:
             return self._presence(tested)
         if isinstance(expr, Fold) and expr.is_bind:
             bound = device_path(expr.init, aliases)
-            if bound is None:
+            # Only whole domains: a bound device.attributes behaves differently where it is empty.
+            if bound is None or len(bound) != 2:
                 raise Unsupported
             return self._code(expr.result, {**aliases, expr.accu: bound})
         if isinstance(expr, Fold):

@@ -8,8 +8,10 @@ from fishplate.cel.attributes import Attribute, Conditional, Frame, Node
 from fishplate.cel.call_costs import LIST_BASE, MAP_BASE, call_cost
 from fishplate.cel.tracker import Cancelled, Tracker
 from fishplate.cel.values import (
+    EMPTY_MAP,
     NO_SUCH_OVERLOAD,
     CelMap,
+    DomainMap,
     Err,
     GrowingList,
     GrowingMap,
@@ -362,7 +364,12 @@ class Loop:
 
 
 def growing(fold: FoldNode, value: Value) -> Value:
-    """An empty accumulator that grows in place; copying it at every step would be quadratic."""
+    """An empty accumulator that grows in place; copying it at every step would be quadratic.
+
+    Upstream does so for names bound by cel.bind too, where an empty device.attributes forgets its unknown domains.
+    """
+    if isinstance(value, DomainMap) and not len(value):
+        return EMPTY_MAP
     if fold.accu.startswith("@result"):
         if value == ():
             return GrowingList()

@@ -21,7 +21,7 @@ class Root:
         self.tracker = Tracker(limit)
 
     def resolve(self, name: str) -> Value:
-        if name != "device" or self._device is None:
+        if name.removeprefix(".") != "device" or self._device is None:
             return Err(f"no such attribute(s): {name}")
         if self._value is None:
             self._value = self._device.as_value()

@@ -8,6 +8,8 @@ pattern for `re`. What it cannot promise is RE2's linear time: `re` backtracks.
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 from functools import lru_cache
 
 _MOST_REPEATS = 1000
@@ -18,8 +20,8 @@ _POSIX = {
     "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
 _ESCAPES = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
-# Unicode classes that a device selector may reasonably use; others are refused as Go refuses unknown ones.
-_UNICODE = {"L": r"[^\W\d_]", "Lu": "[A-Z]", "Ll": "[a-z]", "N": r"\d", "Nd": r"\d"}
+# General categories of Unicode, by their one or two letters; scripts are not known here.
+_CATEGORY = re.compile("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfo]?")
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
@@ -194,11 +196,11 @@ class _Translator:
     def _unicode(self) -> str:
         match = re.compile(r"\\([pP])(?:\{(\^?)([A-Za-z]+)\}|([A-Za-z]))").match(self._text, self._at)
         name = match and (match[3] or match[4])
-        if match is None or name not in _UNICODE:
+        if match is None or not name or not _CATEGORY.fullmatch(name):
             raise RegexError("invalid character class range", self._text[self._at : match.end() if match else None])
         self._at = match.end()
         positive = (match[1] == "p") != bool(match[2])
-        return f"(?:{_UNICODE[name]})" if positive else f"(?:(?!{_UNICODE[name]})(?s:.))"
+        return f"[{'' if positive else '^'}{_category(name)}]"
 
     def _character(self) -> str:
         """One escaped character, as itself."""
@@ -259,6 +261,19 @@ class _Translator:
             return self._character()
         self._at += 1
         return self._text[self._at - 1]
+
+
+@lru_cache(maxsize=8)
+def _category(name: str) -> str:
+    """The characters of a general category, as ranges. Walks all of Unicode, so only when asked and only once."""
+    ranges: list[list[int]] = []
+    for code in range(sys.maxunicode + 1):
+        if unicodedata.category(chr(code)).startswith(name):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
 
 
 def _negate(ranges: str) -> str:
