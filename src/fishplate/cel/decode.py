@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from fishplate.cel.device import AttributeValue, Scalar
 
+_PLAIN: dict[str, type] = {"string": str, "int": int, "bool": bool}
 _SCALARS = frozenset(("int", "bool", "string", "version"))
 _LISTS = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
 
@@ -34,20 +35,20 @@ def decode_device(
     values: dict[str, AttributeValue] = {}
     problem = ""
     for name, attribute in attributes.items():
-        # Names repeat on every device of a fleet; one copy of each will do.
-        name = intern(name)
-        string = attribute.get("string")
-        if type(string) is str and len(attribute) == 1:
-            values[name] = string
-            continue
+        # Most attributes hold one plain value; this loop is the cost of reading a fleet, so they take the short way.
+        if len(attribute) == 1:
+            ((kind, value),) = attribute.items()
+            if _PLAIN.get(kind) is type(value):
+                values[intern(name)] = value  # type: ignore[assignment]
+                continue
         try:
-            values[name] = decode_attribute(attribute)
+            values[intern(name)] = decode_attribute(attribute)
         except InputError as error:
             problem = problem or f"attribute {name}: {error.what}"
     amounts: dict[str, Quantity] = {}
     for name, entry in (capacity or {}).items():
-        value = entry.get("value")
-        amounts[intern(name)] = value if isinstance(value, Quantity) else parse_quantity(str(value))
+        amount = entry.get("value")
+        amounts[intern(name)] = amount if isinstance(amount, Quantity) else parse_quantity(str(amount))
     return Device(driver, values, amounts, allow_multiple_allocations=allow_multiple_allocations, problem=problem)
 
 

@@ -60,7 +60,7 @@ class Semver:
         return hash(self.key)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def parse_semver(text: str) -> Semver:
     """Equal texts give one object: a fleet runs few versions on many devices."""
     if not text:
