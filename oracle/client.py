@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MINORS = ("1.34", "1.35", "1.36", "1.37")
+_MEMORY = 6 * 2**30
 _BUILT = HERE.parent / "build" / "oracle"
 
 
@@ -48,6 +50,8 @@ class Oracle:
         self._process = subprocess.Popen(
             [build(minor)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
+        # The real code builds lists.range(n) before it counts what it costs; a bad question must not take the machine.
+        resource.prlimit(self._process.pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
     def __enter__(self) -> Oracle:
         return self
@@ -71,7 +75,10 @@ class Oracle:
         for question in questions:
             self._process.stdin.write(json.dumps(question, ensure_ascii=False) + "\n")
             self._process.stdin.flush()
-            reply = json.loads(self._process.stdout.readline())
+            line = self._process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"oracle {self.minor} died (asked: {question})")
+            reply = json.loads(line)
             if "error" in reply:
                 raise RuntimeError(f"oracle {self.minor}: {reply['error']} (asked: {question})")
             yield reply["answer"]

@@ -196,7 +196,9 @@ def _standard(overload: str, args: list[Value], *, modern: bool) -> int:
 
 
 def _allocated(factor: float, size: int) -> int:
-    return int(size * factor) + 1 + LIST_BASE
+    """In doubles, as upstream; what does not fit an unsigned integer becomes what amd64 makes of it."""
+    amount = float(size) * float(factor)
+    return (int(amount) % 2**64 if amount < 2.0**64 else 2**63) + 1 + LIST_BASE
 
 
 def _output(args: list[Value], result: Value) -> int:
@@ -210,7 +212,6 @@ def _flattened(args: list[Value], *, modern: bool) -> int:
     if depth < 0 and modern:
         return _allocated(1, plain_size(args[0]))
     if depth < 0:
-        # Upstream converts a negative number to an unsigned one here.
         return _allocated(depth, plain_size(args[0])) % 2**64
     return _allocated(depth, plain_size(args[0]))
 

@@ -55,7 +55,7 @@ _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _MOST_CHARACTERS = 100_000
 _DEEPEST = 250
 # 250 nested expressions are legal and take about ten frames each; CPython's frames are on the heap, so this is cheap.
-_FRAMES = 10_000
+sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
 
 class Parsed(NamedTuple):
@@ -67,7 +67,6 @@ class Parsed(NamedTuple):
 
 
 def parse(text: str, report: Report, *, escaped_names: bool) -> Parsed:
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
     if len(text) > _MOST_CHARACTERS:
         report.add(None, f"expression code point size exceeds limit: size: {len(text)}, limit {_MOST_CHARACTERS}")
         return Parsed(None, {}, {})

@@ -103,7 +103,10 @@ def test_explanations_add_up_to_the_result(conditions: list[str], device: Device
     program = environment("1.36").compile(" && ".join(conditions))
     results = [clause.result for clause in program.explain(device)]
     outcome = program.run(device)
-    if "false" in results:
+    if outcome.error.startswith("internal error"):
+        # Where upstream panics, not even a false conjunct saves the selector.
+        assert "error" in results
+    elif "false" in results:
         assert outcome.value is False
     elif "error" in results:
         assert not isinstance(outcome.value, bool)
