@@ -32,8 +32,9 @@ _UNITS = {
     "h": 3600 * 10**9,
 }
 _DURATION_PART = re.compile(r"([0-9]*)(\.[0-9]*)?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)(?![a-z\u00b5\u03bc])")
+# Go takes an hour of one digit, too.
 _RFC3339 = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})([.,][0-9]+)?(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})([.,][0-9]+)?(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
 )
 # strconv switches to the exponent form here when it prints as few digits as possible.
 _LONGEST_PLAIN = 6
