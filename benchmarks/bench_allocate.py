@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+from oracle.client import Oracle
 
 from benchmarks.measure import Row
 from fishplate.dra import Node, Scene, World, profile
@@ -26,7 +27,6 @@ from fishplate.k8s.claim import DeviceClass, ResourceClaim, default_claim
 from fishplate.k8s.resource import ResourceSlice
 from fishplate.sim.host import synthesise
 from fishplate.topology.slices import publish_slices
-from oracle.client import Oracle
 
 _NODES = 10_000
 _TAKEN = 0.4
@@ -197,6 +197,6 @@ def _compare(what: str, claim: dict[str, Any], world: World, oracle: Oracle, fil
     total = sum(count.pods for count in pods.values())
     return [
         Row(label, ours, "the real allocator, node by node", go),
-        f"  {go / ours:.1f} times as fast; pods each node can take ({total} in all): {counting * 1000:.0f} ms, "
+        f"  {go / ours:.1f} times as fast; pods that each node can take ({total} in all): {counting * 1000:.0f} ms, "
         f"{go / counting:.1f} times as fast as whether one fits",
     ]

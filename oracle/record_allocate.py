@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from fishplate.errors import BudgetError
 from oracle.client import Oracle
 from oracle.diff_allocate import Answer, normalise, possible_answers, questions
 from oracle.removals import FEATURES, has_feature, remove_feature
+
+if TYPE_CHECKING:
+    from fishplate.dra import Profile
 
 TARGET = Path(__file__).parents[1] / "tests" / "conformance" / "allocate"
 _WANTED = {"1.34": 60, "1.35": 60, "1.36": 130, "1.37": 130}
@@ -47,7 +50,7 @@ def record(minor: str) -> list[bytes]:
     return lines
 
 
-def _labels(world: dict[str, Any], followed: Any, ours: list[Answer]) -> list[str]:  # noqa: ANN401
+def _labels(world: dict[str, Any], followed: Profile, ours: list[Answer]) -> list[str]:
     """Features without which the answer would be another, and the kind of error."""
     before = [_plain(answer) for answer in ours]
     labels = []

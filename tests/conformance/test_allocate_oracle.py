@@ -1,4 +1,4 @@
-"""A small share of the differential comparison, for those who have built the oracle (`python -m oracle.diff allocate`)."""
+"""A small share of the comparison by `python -m oracle.diff allocate`, for those who have built the oracle."""
 
 from __future__ import annotations
 

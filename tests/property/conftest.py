@@ -1,0 +1,6 @@
+"""The comparison with the real code lives beside the tests, in oracle/."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
