@@ -9,8 +9,9 @@ import pytest
 from fishplate.dra.trace import Reason
 
 if TYPE_CHECKING:
-    from fishplate.dra.trace import Obstacle
     from tests.unit.dra.conftest import Little
+
+    from fishplate.dra.trace import Obstacle
 
 
 def only(found: tuple[Obstacle, ...], device: str) -> tuple[Reason, str]:
