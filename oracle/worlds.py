@@ -21,9 +21,17 @@ if TYPE_CHECKING:
     from random import Random
 
 World = dict[str, Any]
+_EARLY = (
+    "DRAAdminAccess",
+    "DRAPrioritizedList",
+    "DRAPartitionableDevices",
+    "DRADeviceTaints",
+    "DRAConsumableCapacity",
+    "DRADeviceBindingConditions",
+)
 UNLOCKED = {
-    "1.34": ("DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRADeviceTaints"),
-    "1.35": ("DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRADeviceTaints"),
+    "1.34": _EARLY,
+    "1.35": _EARLY,
     "1.36": (
         "DRAPrioritizedList",
         "DRAPartitionableDevices",

@@ -151,6 +151,11 @@ class Profile:
         return self._early
 
     @cached_property
+    def rechecks_wrong_device(self) -> bool:
+        """The second check of capacity looks at the slice's device number n for the n-th device of a request."""
+        return self.minor == "1.34"
+
+    @cached_property
     def every_taint_counts(self) -> bool:
         """Even one with an effect that nobody knows."""
         return self.minor == "1.34"

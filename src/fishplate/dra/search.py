@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.dra.consumption import ConsumptionError, Shortage, consume_all, find_shortage
 from fishplate.dra.counters import Counters
+from fishplate.dra.pools import Candidate
 from fishplate.errors import AllocationError
 from fishplate.k8s.resource import MAX_RESULTS_PER_CLAIM
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from fishplate.dra.budget import Budget
     from fishplate.dra.constraints import Constraint
-    from fishplate.dra.pools import Candidate, Pool
+    from fishplate.dra.pools import Pool
     from fishplate.dra.requests import Preparation, Prepared, Wanted
     from fishplate.dra.scene import Scene
     from fishplate.dra.world import DeviceID
@@ -104,7 +105,7 @@ class Search:
 
     def _take_all(self, c: int, r: int, k: int, d: int, within: bool) -> Outcome:
         wanted = self.claims[c].requests[r][k]
-        taken = self.take(c, wanted, wanted.all_devices[d], must=True)
+        taken = self.take(c, wanted, wanted.all_devices[d], d, must=True)
         if taken is None:
             return Outcome.FAILED
         following = 0 if self.profile.confuses_subrequests else k
@@ -127,7 +128,7 @@ class Search:
                 continue
             if consumable and self.find_shortage(c, wanted, candidate, "checking") is not None:
                 continue
-            taken = self.take(c, wanted, candidate, must=False)
+            taken = self.take(c, wanted, candidate, d, must=False)
             if taken is None:
                 continue
             outcome = self._one(c, r, k, d + 1, within, index + 1 if combines else 0)
@@ -157,8 +158,8 @@ class Search:
             place = f"claim {self.claims[c].claim}, request {wanted.name}"
             raise AllocationError(f"{place}: {doing} capacity for device {candidate}: {error}") from error
 
-    def take(self, c: int, wanted: Wanted, candidate: Candidate, *, must: bool) -> Taken | None:
-        """Mark a device as taken, or say no and change nothing (but see Profile.leaks_rejected)."""
+    def take(self, c: int, wanted: Wanted, candidate: Candidate, d: int, *, must: bool) -> Taken | None:
+        """Take a device as number `d` of its request, or say no and change nothing (but: Profile.leaks_rejected)."""
         device, profile = candidate.device, self.profile
         if (not candidate.multiple or not wanted.admin) and self.is_in_use(c, wanted, candidate):
             return None
@@ -186,7 +187,7 @@ class Search:
         consumed: dict[str, Quantity] | None = None
         was_shared = False
         if profile.consumable:
-            if self.find_shortage(c, wanted, candidate, "rechecking") is not None:
+            if self.find_shortage(c, wanted, self._rechecked(candidate, d), "rechecking") is not None:
                 if not keep:
                     self._undo(c, Taken(wanted, candidate, counted, None, False))
                 return None
@@ -196,6 +197,14 @@ class Search:
         taken = Taken(wanted, candidate, counted, consumed, was_shared)
         self.results[c].append(taken)
         return taken
+
+    def _rechecked(self, candidate: Candidate, d: int) -> Candidate:
+        if not self.profile.rechecks_wrong_device:
+            return candidate
+        devices = candidate.slice.spec.devices
+        if d >= len(devices):
+            raise AllocationError(f"runtime error: index out of range [{d}] with length {len(devices)}")
+        return Candidate(devices[d], candidate.slice, candidate.pool, consumable=True)
 
     def give_back(self, c: int, taken: Taken) -> None:
         self.results[c].pop()

@@ -151,7 +151,8 @@ class _Examiner:
         fresh = [self._preparation.prepare(claim.claim) for claim in prepared]
         search = Search(self._scene, self._preparation, fresh, self._pools, Budget())
         for owner, taken in chosen:
-            search.take(owner, taken.wanted, taken.candidate, must=False)
+            number = sum(other.wanted is taken.wanted for other in search.results[owner])
+            search.take(owner, taken.wanted, taken.candidate, number, must=False)
         claim = str(prepared[index].claim)
         found = []
         for pool in self._pools:
