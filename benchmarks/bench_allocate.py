@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 import msgspec
-from oracle.client import Oracle
 
 from benchmarks.measure import Row
 from fishplate.dra import Node, Scene, World, profile
@@ -27,6 +26,7 @@ from fishplate.k8s.claim import DeviceClass, ResourceClaim, default_claim
 from fishplate.k8s.resource import ResourceSlice
 from fishplate.sim.host import synthesise
 from fishplate.topology.slices import publish_slices
+from oracle.client import Oracle
 
 _NODES = 10_000
 _TAKEN = 0.4

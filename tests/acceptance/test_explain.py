@@ -158,7 +158,9 @@ def test_all_claims_of_a_pod_are_explained_together(fishplate: Program, tmp_path
     two = template("two", [request("nic", "dranet.net", f"{DRANET}.rdma", count=2)])
     document = explain(fishplate, write(tmp_path / "pod.yaml", pod, two), "--fleet", f"{GB300}=1")
     assert document["outcome"] == "does-not-fit"
-    assert document["groups"][0]["reasons"][-1]["id"] == "no-completion"
+    reasons = document["groups"][0]["reasons"]
+    assert [reason["id"] for reason in reasons] == ["no-completion", "chosen-already"]
+    assert "greedy-c, after 4 devices" in reasons[0]["text"]
 
 
 def test_a_device_held_by_a_claim_is_named_and_waiting_for_it_is_offered(fishplate: Program, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from oracle.diff_allocate import normalise, possible_answers
-from oracle.removals import FEATURES
 
 from fishplate.dra import MINORS, profile
+from oracle.diff_allocate import normalise, possible_answers
+from oracle.removals import FEATURES
 
 HERE = Path(__file__).parent / "allocate"
 

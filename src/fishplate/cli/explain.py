@@ -80,7 +80,6 @@ def gather(
     what: tuple[str, ...], slices: tuple[Path, ...], fleet: str | None, context: str | None
 ) -> tuple[Source, Any, list[Subject], list[str]]:
     """Nodes, world and subjects, from files and whatever the devices come from."""
-    from fishplate.dra.world import World
     from fishplate.k8s.claim import DeviceClass, ResourceClaim
     from fishplate.k8s.manifests import load_manifests
     from fishplate.k8s.resource import ResourceSlice
@@ -96,12 +95,19 @@ def gather(
 
         source, live = read_cluster(context)
         classes = _classes(values, live.classes)
-        return source, World(slices=source.slices, classes=classes, claims=live.claims), subjects_of(manifests), []
+        return source, _world(source, classes, live.claims), subjects_of(manifests), []
     else:
         source = load_source(slices, fleet)
     holders = tuple(value for value in values if isinstance(value, ResourceClaim) and value.status.allocation)
     classes = _classes([value for value in values if isinstance(value, DeviceClass)], _usual_classes())
-    return source, World(slices=source.slices, classes=classes, claims=holders), subjects_of(manifests), []
+    return source, _world(source, classes, holders), subjects_of(manifests), []
+
+
+def _world(source: Source, classes: tuple[Any, ...], claims: tuple[Any, ...]) -> Any:  # noqa: ANN401 - typed inside
+    from fishplate.dra.oddities import find_oddities
+    from fishplate.dra.world import World
+
+    return World(slices=source.slices, classes=classes, claims=claims, odd=find_oddities(source.slices))
 
 
 def _nodes_of(slices: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -232,6 +238,10 @@ def reasons_of(story: "Story") -> list[dict[str, Any]]:
             text = f"{request.suitable} of {request.wanted} wanted devices are suitable"
             reasons.append({"id": "too-few", "claim": request.claim, "request": request.request, "text": text})
     if all(request.is_satisfiable for request in diagnosis.requests):
-        text = "each request could be met alone, but not all together: constraints or other requests take the devices"
-        reasons.append({"id": "no-completion", "text": text})
+        text = "each request could be met alone, but not all together"
+        reasons.append({"id": "no-completion", "text": f"{text}; no further than {diagnosis.stuck}"})
+        reasons += [
+            {"id": one.id, "text": one.text, "devices": one.devices, "example": one.example}
+            for one in diagnosis.blocked
+        ]
     return reasons

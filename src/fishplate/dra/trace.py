@@ -49,13 +49,15 @@ class Reason(StrEnum):
 
 
 class Obstacle(NamedTuple):
-    """`device` is driver/pool/device, or driver/pool where the whole pool is out."""
+    """`device` is driver/pool/device, or driver/pool where the whole pool is out. `foreign`: of another class, so that
+    it says nothing about the request, whatever else is in its way."""
 
     claim: str
     request: str
     device: str
     reason: Reason
     text: str
+    foreign: bool = False
 
 
 class Step(NamedTuple):
@@ -162,8 +164,17 @@ class _Examiner:
                 found.append(Obstacle(claim, wanted.full_name, str(pool), Reason.POOL_INCOMPLETE, pool.incomplete))
             for candidate in [] if pool.invalid else pool.candidates:
                 reason, text = self._first_obstacle(search, index, wanted, candidate)
-                found.append(Obstacle(claim, wanted.full_name, str(candidate), reason, text))
+                foreign = reason is Reason.CLASS_SELECTOR or self._is_foreign(wanted, candidate)
+                found.append(Obstacle(claim, wanted.full_name, str(candidate), reason, text, foreign))
         return found
+
+    def _is_foreign(self, wanted: Wanted, candidate: Candidate) -> bool:
+        """The allocator checks use before class, so a busy GPU is `in use` also to a request for NICs."""
+        try:
+            selectors = wanted.device_class.spec.selectors
+            return bool(selectors) and self._scene.selectors.first_false("class", selectors, candidate) >= 0
+        except AllocationError:
+            return False
 
     def _first_obstacle(self, search: Search, c: int, wanted: Wanted, candidate: Candidate) -> tuple[Reason, str]:
         if search.is_in_use(c, wanted, candidate):
@@ -188,12 +199,21 @@ class _Examiner:
             except AllocationError as error:
                 return Reason.SELECTOR_ERROR, error.what
             if index >= 0:
-                return reason, f"{owner}: selector #{index} says no: {_expression(selectors[index])}"
+                return reason, f"{owner}: selector #{index} says no: {self._clause(selectors[index], candidate)}"
         if candidate.slice.spec.per_device_node_selection and not node_matches(
             self._node, device.node_name, device.all_nodes, device.node_selector
         ):
             return Reason.NODE_SELECTION, f"cannot be reached from {self._node.name}"
         return None
+
+    def _clause(self, selector: DeviceSelector, candidate: Candidate) -> str:
+        """The first conjunct that is not true, and not the whole expression."""
+        expression = "" if selector.cel is None else selector.cel.expression
+        program = self._scene.selectors.compile(expression)
+        if isinstance(program, str) or candidate.seen is None:
+            return expression
+        clause = next((one for one in program.explain(candidate.seen) if one.result != "true"), None)
+        return f"{clause.text} is {clause.message or 'false'}" if clause else expression
 
     def _state(self, search: Search, c: int, wanted: Wanted, candidate: Candidate) -> tuple[Reason, str]:
         """What depends on what is taken."""
@@ -221,7 +241,3 @@ class _Examiner:
                 if refusal is not None:
                     return Reason.CONSTRAINT, f"constraint #{index}: {refusal.text}"
         return Reason.NONE, "nothing is in the way"
-
-
-def _expression(selector: DeviceSelector) -> str:
-    return "" if selector.cel is None else selector.cel.expression

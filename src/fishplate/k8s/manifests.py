@@ -83,7 +83,11 @@ def _take_apart(document: Document, path: FieldPath, kinds: Collection[str]) -> 
         raise complain([problem], document, what="manifest", remedy=f"it should hold {_list(kinds)}")
     kind = raw["kind"]
     if kind.endswith("List") and isinstance(raw.get("items"), list):
-        for index in range(len(raw["items"])):
+        for index, item in enumerate(raw["items"]):
+            # Objects of a typed list carry neither kind nor version of their own.
+            if isinstance(item, dict) and kind != "List":
+                item.setdefault("kind", kind.removesuffix("List"))
+                item.setdefault("apiVersion", raw["apiVersion"])
             yield from _take_apart(document, (*path, "items", index), kinds)
         return
     if kind not in kinds or kind not in _KINDS:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle.diff_allocate import decode
-from oracle.worlds import WorldMaker
 
 from fishplate.cel import environment
 from fishplate.dra import Budget, Node, Scene, World, allocate, profile
 from fishplate.dra.fleet import Verdict, count_fleet, count_pods, group_keys, survey
 from fishplate.dra.oddities import find_oddities
 from fishplate.errors import AllocationError, BudgetError
+from oracle.diff_allocate import decode
+from oracle.worlds import WorldMaker
 
 if TYPE_CHECKING:
     from fishplate.k8s.claim import ResourceClaim

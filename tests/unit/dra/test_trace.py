@@ -9,9 +9,8 @@ import pytest
 from fishplate.dra.trace import Reason
 
 if TYPE_CHECKING:
-    from tests.unit.dra.conftest import Little
-
     from fishplate.dra.trace import Obstacle
+    from tests.unit.dra.conftest import Little
 
 
 def only(found: tuple[Obstacle, ...], device: str) -> tuple[Reason, str]:
@@ -31,7 +30,7 @@ def test_the_false_selector_is_quoted(world: Little) -> None:
     world.claim({"selectors": [{"cel": {"expression": "true"}}, {"cel": {"expression": "false"}}]})
     reason, text = only(world.trace().alone, "x")
     assert reason is Reason.REQUEST_SELECTOR
-    assert text == "claim ns/c0: selector #1 says no: false"
+    assert text == "claim ns/c0: selector #1 says no: false is false"
 
 
 def test_a_class_selector_comes_before_a_request_selector(world: Little) -> None:
