@@ -1,7 +1,7 @@
 """What a lab could leave behind on this machine: processes, mounts, network namespaces, files.
 
-Other people's processes come and go while a lab runs, so a process counts only if it carries a lab's mark or is a
-program that only a lab would start from the lab's cache. Mounts and namespaces are compared as a whole.
+Other people's processes come and go while a lab runs, also labs of other trees, so a process counts only if it carries the
+mark of a lab of this tree. Mounts and namespaces are compared as a whole.
 """
 
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from lab import TREE
-from lab.cache import cache_directory
 from lab.keeper import MARK
+from lab.state import state_root
 
 # Names under which mmdebstrap, QEMU and the lab itself make temporary files.
 _TEMPORARY = ("mmdebstrap", "vl.", "qemu", "fishplate-lab")
@@ -33,7 +33,7 @@ def _processes() -> frozenset[str]:
             program, environment = str((path / "exe").readlink()), (path / "environ").read_bytes()
         except OSError:
             continue
-        if program.startswith(str(cache_directory())) or f"{MARK}=".encode() in environment:
+        if f"{MARK}={state_root()}/".encode() in environment:
             found.add(f"process {path.name} {program}")
     return frozenset(found)
 
@@ -53,8 +53,8 @@ def _files() -> frozenset[str]:
     ignored = {".git", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache"}
     found = {f"file {p}" for p in TREE.iterdir() if p.name not in ignored}
     # Of a lab only its directory: one that runs meanwhile writes into its own all the time.
-    lab = TREE / ".lab"
-    found |= {f"file {p}" for p in lab.iterdir()} if lab.is_dir() else set()
+    labs = state_root()
+    found |= {f"file {p}" for p in labs.iterdir()} if labs.is_dir() else set()
     for place in ("/tmp", "/var/tmp", "/run", "/dev/shm"):
         found |= {f"file {p}" for p in Path(place).iterdir() if p.name.startswith(_TEMPORARY)}
     return frozenset(found)

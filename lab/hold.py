@@ -33,7 +33,7 @@ from lab.credentials import make_credentials
 from lab.gpudriver import start_gpu_driver
 from lab.guest import Node, answers_ssh, master_argv
 from lab.host import CONTROL_PLANE, NEEDED, find_command, require_commands, run_checked
-from lab.keeper import Keeper
+from lab.keeper import Keeper, end_processes
 from lab.machine import Machine, find_shape, qemu_argv
 from lab.network import KUBELET_PORT, NodeNetwork, plan_network
 from lab.payload import node_tools, write_payload
@@ -181,10 +181,16 @@ def _watch_owner() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _leave(*_: object) -> None:
+    """Once only: the owner closes its pipe and also sends a signal, and the second must not break into the clearing."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)
+
+
 def main(directory: Path) -> int:
     request = msgspec.json.decode((directory / "request.json").read_bytes(), type=Request)
     keeper = Keeper(directory)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, _leave)
     threading.Thread(target=_watch_owner, daemon=True).start()
     # Progress goes to whoever waits for `ready`; they may have gone.
     sys.stderr = sys.stdout
@@ -203,6 +209,8 @@ def main(directory: Path) -> int:
         return OutsideError.exit_code
     finally:
         keeper.stop()
+        # A signal can arrive while a child is being started, before anybody has noted it down.
+        end_processes(directory)
         _clear(directory, keep_logs=keep_logs)
     return 0
 

@@ -36,11 +36,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeState, ...]
 
 
+def state_root() -> Path:
+    return Path(os.environ.get("FISHPLATE_LAB_ROOT", TREE / ".lab")).absolute()
+
+
 def state_directory(name: str) -> Path:
     if not name.replace("-", "").isalnum():
         raise UsageError(f"not a name for a lab: {name}", where="lab", remedy="letters, digits and dashes only")
-    root = Path(os.environ.get("FISHPLATE_LAB_ROOT", TREE / ".lab")).absolute()
-    return root / name
+    return state_root() / name
 
 
 def write_state(directory: Path, state: State) -> None:
