@@ -1,7 +1,7 @@
 """What a lab could leave behind on this machine: processes, mounts, network namespaces, files.
 
-Other people's processes come and go while a lab runs, also labs of other trees, so a process counts only if it carries the
-mark of a lab of this tree. Mounts and namespaces are compared as a whole.
+Other people's processes come and go while a lab runs, also labs of other trees, so a process counts only if it carries
+the mark of a lab of this tree. Mounts and namespaces are compared as a whole.
 """
 
 import os
