@@ -125,11 +125,12 @@ class Likeness:
         odd, minds_used, more = self._odd, self._minds_used, self._more
         layout = self._latest.get(driver)
         for device in spec.devices:
+            # Even a device in use can spoil its pool, or move it to the end.
+            if odd and (driver, pool, device.name) in odd:
+                return False
             in_use = device.name in used
             if in_use and not minds_used:
                 continue
-            if odd and (driver, pool, device.name) in odd:
-                return False
             attributes = device.attributes
             if layout is None or (layout.absent and not attributes.keys().isdisjoint(layout.absent)):
                 layout = self._find_layout(driver, attributes)
