@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.dra import int64
-from fishplate.dra.world import read_quantity
+from fishplate.dra.world import WrittenQuantity, read_quantity
 from fishplate.k8s.quantity import Family, Quantity
 
 if TYPE_CHECKING:
@@ -188,12 +188,10 @@ def _leaves_range(amount: Quantity, spread: Range, profile: Profile) -> bool:
 
 
 def _same_form(left: Quantity, right: Quantity) -> bool:
-    """Equality of the stored form, not of the value: `1Ki` is not `1024` here, and outgrown values equal nothing."""
-    return (
-        left.small
-        and right.small
-        and (left.mantissa, left.exponent, left.family) == (right.mantissa, right.exponent, right.family)
-    )
+    """Equality of what is stored, text included: `1Ki` is not `1024` here, and a rounded value equals nothing."""
+    if not (isinstance(left, WrittenQuantity) and isinstance(right, WrittenQuantity)):
+        return False
+    return left.small and right.small and left.text == right.text
 
 
 def _fits_milli(spread: Range, step: Quantity) -> bool:

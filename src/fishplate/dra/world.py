@@ -77,8 +77,19 @@ def count_holdings(claims: Iterable[ResourceClaim], *, consumable: bool) -> Hold
     return holdings
 
 
-def read_quantity(text: QuantityText) -> Quantity:
-    return parse_quantity(text if isinstance(text, str) else _number_text(text))
+class WrittenQuantity(Quantity):
+    """A quantity that remembers how it was written: upstream's notion of "the same as the default" includes that."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        read = parse_quantity(text)
+        super().__init__(read.mantissa, read.exponent, read.family, small=read.small)
+        self.text = text
+
+
+def read_quantity(text: QuantityText) -> WrittenQuantity:
+    return WrittenQuantity((text if isinstance(text, str) else _number_text(text)).strip())
 
 
 def _number_text(number: float) -> str:

@@ -267,3 +267,13 @@ def test_a_pod_with_very_many_devices_does_not_exhaust_the_stack(world: Little) 
     found = world.chosen()
     assert found is not None
     assert sum(map(len, found)) == 48 * 32
+
+
+def test_a_default_outside_its_own_range_is_taken_only_as_it_was_written(world: Little) -> None:
+    policy = {"default": "1Gi", "validRange": {"min": "1Gi", "max": "8", "step": "1"}}
+    world.slice({"name": "x", "capacity": {"m": {"value": "4Gi", "requestPolicy": policy}}})
+    world.claim({})
+    assert world.chosen() == [["x"]]
+    world.claims.clear()
+    world.claim({"capacity": {"requests": {"m": "1Gi"}}})
+    assert world.chosen() is None
