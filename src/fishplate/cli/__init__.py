@@ -20,6 +20,7 @@ _COMMANDS = {
     "capacity": "How many such pods fit, per fabric.",
     "catalog": "The hardware known; explains VM-size names.",
     "cel": "Try a selector on devices: its cost, and which clause failed.",
+    "claim": "ResourceClaimTemplates from intent; the published examples.",
     "completion": "A completion script for your shell.",
     "demo": "The whole story on simulated hosts.",
     "explain": "What a claim or pod would get where, and why not.",

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from fishplate.dra.intent_classes import device_classes
 from fishplate.dra.world import Node, World
 from fishplate.errors import UsageError
 from fishplate.hardware.catalog import Catalog, Size
-from fishplate.k8s.claim import CELDeviceSelector, DeviceClass, DeviceClassSpec, DeviceSelector, ResourceClaim
+from fishplate.k8s.claim import DeviceClass, ResourceClaim
 from fishplate.k8s.resource import Device, DeviceAttribute, ObjectMeta, ResourceSlice
 from fishplate.sim.gpu_drivers import check_profile, default_profile, driver_name, load_profile, publish_gpu_slice
 from fishplate.sim.host import host_name, synthesise
@@ -31,6 +32,7 @@ VM_SIZE = "azure.dra.net/vmSize"
 # (Azure: ND GB300 v6 series page; virtual machine scale sets, "large scale sets").
 _RACK, _PLACEMENT_GROUP_VMS = 18, 100
 _MOST_NODES = 100_000
+__all__ = ["Fleet", "device_classes", "make_fleet", "parse_fleet", "placement_group"]
 _UUID = ("uuid", "gpu.nvidia.com/uuid")
 
 
@@ -82,21 +84,6 @@ def make_fleet(
             slices += published
         made[size.name] = first + count
     return Fleet(nodes=tuple(nodes), slices=tuple(slices), classes=device_classes())
-
-
-def device_classes() -> tuple[DeviceClass, ...]:
-    """As the drivers' charts install them."""
-    nvidia = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"
-    return (
-        _device_class("dranet.net", 'device.driver == "dra.net"'),
-        _device_class("gpu.nvidia.com", nvidia),
-        _device_class("gpu.amd.com", "device.driver == 'gpu.amd.com'"),
-    )
-
-
-def _device_class(name: str, expression: str) -> DeviceClass:
-    selector = DeviceSelector(cel=CELDeviceSelector(expression=expression))
-    return DeviceClass(metadata=ObjectMeta(name=name), spec=DeviceClassSpec(selectors=(selector,)))
 
 
 def placement_group(size: Size, index: int, seed: int = 0) -> str:
