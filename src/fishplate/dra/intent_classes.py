@@ -10,8 +10,8 @@ Vendor = Literal["nvidia", "amd"]
 NIC_DRIVER = "dra.net"
 NIC_CLASS = "dranet.net"
 GPU_DRIVERS: dict[Vendor, str] = {"nvidia": "gpu.nvidia.com", "amd": "gpu.amd.com"}
-# From the Helm charts of kubernetes-sigs/dra-driver-nvidia-gpu and ROCm/k8s-gpu-dra-driver, where the class of a GPU has
-# the name of its driver. `dranet.net` is the class that DRANET's examples use.
+# From the Helm charts of kubernetes-sigs/dra-driver-nvidia-gpu and ROCm/k8s-gpu-dra-driver, where a GPU class has the
+# name of its driver. `dranet.net` is the class that DRANET's examples use.
 _EXPRESSIONS = {
     NIC_CLASS: 'device.driver == "dra.net"',
     "gpu.nvidia.com": "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'",
