@@ -78,7 +78,9 @@ def new(
     fishplate claim new --gpus 4 --nics 4 --for Standard_ND96isr_MI300X_v5 --gpu-driver amd-2025.10
     kubectl get resourceslices -o json | fishplate claim new --nics 2 --slices -
     """
+    from fishplate.dra import profile
     from fishplate.dra.intent import Align, Intent, write_claims
+    from fishplate.dra.intent_proof import describe_worth, pods_per_node
 
     _check_options(size, gpu_driver, gpu_uuid, files)
     catalog = load_catalog(catalog_files)
@@ -87,6 +89,8 @@ def new(
     published = _read(slices, vendor)
     intent = Intent(gpus=gpus, nics=nics, align=Align(align), fabric=_resolve_fabric(fabric), name=name)
     claims = write_claims(intent, published, gpu_numa=_gpu_places(machine, published, catalog))
+    worth = describe_worth(pods_per_node(claims, published, slices, profile()))
+    claims = claims._replace(reasons=(*claims.reasons, worth))
     _print_claims(claims if classes else claims._replace(classes=()), output)
 
 
