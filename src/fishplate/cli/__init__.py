@@ -25,7 +25,6 @@ _COMMANDS = {
     "demo": "The whole story on simulated hosts.",
     "explain": "What a claim or pod would get where, and why not.",
     "inspect": "GPUs, RDMA NICs and how they relate.",
-    "inspect": "GPUs, RDMA NICs and how they relate, on this host or any size.",
     "lint": "Claims: every known trap, with its rule.",
 }
 
