@@ -329,9 +329,12 @@ def test_lint_names_file_and_line(fishplate: Program, tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("a: [", "not YAML"),
-        ("just text", "no kind"),
-        ("kind: Pod\nmetadata: {name: a}", "no ResourceClaim"),
-        ("kind: ResourceClaim\nmetadata: {name: a}\nspec: {devices: {requests: 3}}", "claim.yaml:3"),
+        ("just text", "not a Kubernetes object"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}", "no ResourceClaim"),
+        (
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {devices: {requests: 3}}",
+            "claim.yaml:4",
+        ),
     ],
 )
 def test_lint_refuses_what_is_no_claim(fishplate: Program, tmp_path: Path, text: str, said: str) -> None:

@@ -50,8 +50,8 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             import difflib
 
-            near = difflib.get_close_matches(args[0], _COMMANDS, n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else " See `fishplate --help`."
+            near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
+            hint = f" Did you mean {near[0]}?" if near else " See `fishplate --help`."
             raise click.UsageError(f"{error.message}{hint}", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from fishplate.cli.fleets import load_published
 from fishplate.cli.output import output_option
 from fishplate.cli.sizes import catalog_option, complete_size, find_rdma_size
 from fishplate.errors import UnknownNameError, UsageError
@@ -130,9 +131,7 @@ def _slices(
     files: Sequence[Path], machine: Size | None, catalog: Catalog, gpu_driver: str | None, gpu_uuid: bool
 ) -> "tuple[ResourceSlice, ...]":
     if files or machine is None:
-        from fishplate.cli.published import load_slices
-
-        return load_slices(files)[0]
+        return load_published(tuple(files))[0]
     from fishplate.sim.fleet import make_fleet
 
     drivers = [gpu_driver] if gpu_driver is not None else []

@@ -10,6 +10,7 @@ from fishplate.errors import UsageError
 
 if TYPE_CHECKING:
     from fishplate.dra.world import Node
+    from fishplate.k8s.claim import DeviceClass
     from fishplate.k8s.resource import ResourceSlice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,21 +62,32 @@ def parse_gates(text: str) -> dict[str, bool]:
     return gates
 
 
-def load_slices(paths: tuple[Path, ...]) -> "tuple[ResourceSlice, ...]":
-    """From files; a JSON list takes the fast way."""
+def load_published(
+    paths: tuple[Path, ...],
+) -> "tuple[tuple[ResourceSlice, ...], tuple[DeviceClass, ...]]":
+    """ResourceSlices, and DeviceClasses where the files hold some. A fleet's JSON list takes the fast way."""
+    from fishplate.errors import DocumentError
     from fishplate.k8s.bulk import decode_slices
-    from fishplate.k8s.manifests import load_manifests
+    from fishplate.k8s.claim import DeviceClass
+    from fishplate.k8s.manifests import parse_manifests, read_text
     from fishplate.k8s.resource import ResourceSlice
 
-    found: list[ResourceSlice] = []
+    slices: list[ResourceSlice] = []
+    classes: list[DeviceClass] = []
     for path in paths:
-        data = Path(path).read_bytes() if str(path) != "-" and path.is_file() else b""
-        if data.lstrip()[:1] == b"{" and b'"items"' in data[:4096]:
-            found += decode_slices(data, where=str(path))
+        text, where = read_text(path)
+        if text.lstrip()[:1] == "{" and '"DeviceClass"' not in text and '"items"' in text[:4096]:
+            slices += decode_slices(text.encode(), where=where)
             continue
-        manifests = load_manifests([path], kinds=["ResourceSlice"])
-        found += [manifest.value for manifest in manifests if isinstance(manifest.value, ResourceSlice)]
-    return tuple(found)
+        for manifest in parse_manifests(text, where, kinds=["ResourceSlice", "DeviceClass"]):
+            if isinstance(manifest.value, ResourceSlice):
+                slices.append(manifest.value)
+            elif isinstance(manifest.value, DeviceClass):
+                classes.append(manifest.value)
+    if not slices:
+        remedy = "`kubectl get resourceslices -o json` writes such a file"
+        raise DocumentError("no ResourceSlice in it", where=", ".join(map(str, paths)), remedy=remedy)
+    return tuple(slices), tuple(classes)
 
 
 def load_source(slices: tuple[Path, ...], fleet: str | None) -> Source:
@@ -91,6 +103,6 @@ def load_source(slices: tuple[Path, ...], fleet: str | None) -> Source:
         return Source(made.nodes, made.slices)
     if not slices:
         raise UsageError("no devices to look at", remedy="give --slices FILE or --fleet SIZE=N")
-    loaded = load_slices(slices)
+    loaded, _ = load_published(slices)
     names = dict.fromkeys(one.spec.node_name for one in loaded if one.spec.node_name)
     return Source(tuple(Node(name=name, labels={"kubernetes.io/hostname": name}) for name in names), loaded)

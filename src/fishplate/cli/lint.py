@@ -1,13 +1,13 @@
 """`fishplate lint`: claims, held against what is published."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
+from fishplate.cli.fleets import load_published
 from fishplate.cli.output import console, emit, output_option
 from fishplate.cli.sizes import catalog_option
-from fishplate.documents import Document, convert, parse_documents
 from fishplate.errors import DocumentError, UnknownNameError, UsageError
 from fishplate.findings import Finding, Verdict, worst
 from fishplate.hardware.catalog import Catalog, load_catalog
@@ -16,17 +16,10 @@ from fishplate.k8s.claim import DeviceClass, ResourceClaim, ResourceClaimTemplat
 if TYPE_CHECKING:
     from fishplate.documents import Path as FieldPath
     from fishplate.dra.lint_subject import Setting, Subject
+    from fishplate.k8s.manifests import Manifest
     from fishplate.k8s.resource import ResourceSlice
 
 _SIGNS = {Verdict.BAD: ("bad", "bold red"), Verdict.CANNOT_TELL: ("?", "bold yellow"), Verdict.GOOD: ("good", "green")}
-
-
-class Manifest(NamedTuple):
-    """An object of a file. Stands in for `fishplate.k8s.manifests` and has its shape."""
-
-    kind: str
-    value: object
-    document: Document
 
 
 @click.command()
@@ -61,10 +54,11 @@ def command(
     kubectl get resourceslices -o json | fishplate lint claims.yaml --slices -
     """
     from fishplate.dra.lint import lint_claim
+    from fishplate.k8s.manifests import load_manifests
 
     if slices and fleet is not None:
         raise UsageError("--slices and --fleet exclude each other", remedy="give one of them")
-    manifests = load_manifests(files)
+    manifests = load_manifests(files, pass_over=True)
     subjects = [subject for one in manifests if (subject := _subject(one)) is not None]
     if not subjects:
         where = ", ".join(map(str, files))
@@ -81,39 +75,7 @@ def command(
 # -- what to lint ------------------------------------------------------------------------------------------------
 
 
-def load_manifests(paths: tuple[Path, ...]) -> list[Manifest]:
-    from fishplate.cli.published import read_text
-
-    found = []
-    for path in paths:
-        text, where = read_text(path)
-        for document in parse_documents(text, where, remedy="lint reads Kubernetes manifests"):
-            found += _decode(document)
-    return found
-
-
-def _decode(document: Document) -> list[Manifest]:
-    value = document.value
-    if not isinstance(value, dict) or "kind" not in value:
-        place = f"{document.where}:{document.line()}"
-        raise DocumentError("not a Kubernetes object: it has no kind", where=place, remedy="lint reads manifests")
-    kind = str(value["kind"])
-    if kind.endswith("List") and isinstance(value.get("items"), list):
-        return [found for item in value["items"] for found in _decode(document._replace(value=item))]
-    wanted: type[DeviceClass | ResourceClaim | ResourceClaimTemplate]
-    match kind:
-        case "DeviceClass":
-            wanted = DeviceClass
-        case "ResourceClaim":
-            wanted = ResourceClaim
-        case "ResourceClaimTemplate":
-            wanted = ResourceClaimTemplate
-        case _:
-            return [Manifest(kind, value, document)]
-    return [Manifest(kind, convert(document, wanted, what=kind), document)]
-
-
-def _subject(manifest: Manifest) -> "Subject | None":
+def _subject(manifest: "Manifest") -> "Subject | None":
     from fishplate.dra.lint_subject import Subject
 
     document, value = manifest.document, manifest.value
@@ -126,7 +88,7 @@ def _subject(manifest: Manifest) -> "Subject | None":
     name = value.metadata.name
 
     def where(path: "FieldPath") -> str:
-        return f"{document.where}:{document.line((*prefix, *path))}: {name}"
+        return f"{document.where}:{document.line((*manifest.path, *prefix, *path))}: {name}"
 
     return Subject(name, spec, where)
 
@@ -154,9 +116,7 @@ def _setting(
         made = make_fleet(parse_fleet(fleet), catalog, gpu_drivers=gpu_drivers)
         published, classes, nodes = made.slices, made.classes, made.nodes
     elif files:
-        from fishplate.cli.published import load_slices
-
-        published, found = load_slices(files)
+        published, found = load_published(files)
         classes = (*device_classes(), *found)
         nodes = tuple(Node(name=name) for name in sorted({one.spec.node_name or "" for one in published} - {""}))
     else:

@@ -57,24 +57,28 @@ def read_text(path: str | Path) -> tuple[str, str]:
         raise DocumentError("not a text file", where=str(path), remedy="give YAML or JSON") from error
     except OSError as error:
         raise DocumentError(
-            error.strerror or str(error), where=str(path), remedy="give a file, or - for standard input"
+            f"cannot be read: {error.strerror or error}", where=str(path), remedy="give a file, or - for standard input"
         ) from error
 
 
-def load_manifests(paths: Sequence[str | Path], *, kinds: Collection[str] = tuple(_KINDS)) -> list[Manifest]:
-    """All objects of these files, in order. `kinds` are those that make sense to the caller."""
-    found: list[Manifest] = []
-    for path in paths:
-        text, where = read_text(path)
-        documents = parse_documents(text, where, remedy="give Kubernetes manifests in YAML or JSON")
-        if not documents:
-            raise DocumentError("the file is empty", where=where, remedy=f"it should hold {_list(kinds)}")
-        for document in documents:
-            found += _take_apart(document, (), kinds)
-    return found
+def load_manifests(
+    paths: Sequence[str | Path], *, kinds: Collection[str] = tuple(_KINDS), pass_over: bool = False
+) -> list[Manifest]:
+    """All objects of these files, in order. `kinds` are those that make sense to the caller; others are refused, or
+    left out with `pass_over`."""
+    return [one for path in paths for one in parse_manifests(*read_text(path), kinds=kinds, pass_over=pass_over)]
 
 
-def _take_apart(document: Document, path: FieldPath, kinds: Collection[str]) -> Iterator[Manifest]:
+def parse_manifests(
+    text: str, where: str, *, kinds: Collection[str] = tuple(_KINDS), pass_over: bool = False
+) -> list[Manifest]:
+    documents = parse_documents(text, where, remedy="give Kubernetes manifests in YAML or JSON")
+    if not documents:
+        raise DocumentError("the file is empty", where=where, remedy=f"it should hold {_list(kinds)}")
+    return [one for document in documents for one in _take_apart(document, (), kinds, pass_over=pass_over)]
+
+
+def _take_apart(document: Document, path: FieldPath, kinds: Collection[str], *, pass_over: bool) -> Iterator[Manifest]:
     raw = document.value
     for step in path:
         raw = raw[step]  # type: ignore[index]
@@ -88,7 +92,9 @@ def _take_apart(document: Document, path: FieldPath, kinds: Collection[str]) -> 
             if isinstance(item, dict) and kind != "List":
                 item.setdefault("kind", kind.removesuffix("List"))
                 item.setdefault("apiVersion", raw["apiVersion"])
-            yield from _take_apart(document, (*path, "items", index), kinds)
+            yield from _take_apart(document, (*path, "items", index), kinds, pass_over=pass_over)
+        return
+    if pass_over and kind not in kinds:
         return
     if kind not in kinds or kind not in _KINDS:
         problem = Problem((*path, "kind"), f"{kind} is of no use here")
