@@ -41,24 +41,34 @@ class ApiClient:
             return False
 
     def _send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
-        headers = {**self._headers, "Content-Type": kind}
-        connection = self._take()
+        kept = self._take()
+        if kept is not None:
+            try:
+                return self._ask(kept, method, path, body, kind)
+            except (OSError, http.client.HTTPException):
+                kept.close()  # the server closes connections that were idle for long; the request never got there
+        fresh = http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=30)
         try:
-            connection.request(method, path, body=body, headers=headers)
-            answer = connection.getresponse()
-            data = answer.read()
+            return self._ask(fresh, method, path, body, kind)
         except (OSError, http.client.HTTPException) as error:
-            connection.close()
+            fresh.close()
             raise OSError(f"{method} {path}: {error}") from error
+
+    def _ask(
+        self, connection: http.client.HTTPSConnection, method: str, path: str, body: bytes | None, kind: str
+    ) -> tuple[int, bytes]:
+        connection.request(method, path, body=body, headers={**self._headers, "Content-Type": kind})
+        answer = connection.getresponse()
+        data = answer.read()
         self._idle.append(connection)
         return answer.status, data
 
-    def _take(self) -> http.client.HTTPSConnection:
+    def _take(self) -> http.client.HTTPSConnection | None:
         # Append and pop are atomic, so threads share the list without a lock.
         try:
             return self._idle.pop()
         except IndexError:
-            return http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=30)
+            return None
 
     def close(self) -> None:
         while self._idle:
