@@ -95,9 +95,9 @@ def gather_pools(scene: Scene, node: Node) -> list[Pool]:
 def is_relevant(scene: Scene, origin: ResourceSlice, node: Node) -> bool:
     """Whether a slice counts for a node at all."""
     spec, profile = origin.spec, scene.profile
-    if not profile.partitionable and (
-        spec.per_device_node_selection is not None or (spec.shared_counters and profile.looks_elsewhere)
-    ):
+    if not profile.partitionable and spec.per_device_node_selection is not None:
+        return False
+    if spec.shared_counters and profile.skips_counter_slices:
         return False
     if profile.ignores_compatibility_groups and uses_compatibility_groups(origin):
         return False
@@ -173,7 +173,8 @@ def _judge(scene: Scene, identity: PoolID, group: list[ResourceSlice]) -> Pool |
     if scene.profile.ignores_compatibility_groups:
         everywhere = [origin for origin in everywhere if not uses_compatibility_groups(origin)]
     if len(everywhere) != expected:
-        return Pool(identity, incomplete=f"has {len(everywhere)} of {expected} slices")
+        invalid = _repeated_device(group) if scene.profile.judges_incomplete else ""
+        return Pool(identity, incomplete=f"has {len(everywhere)} of {expected} slices", invalid=invalid)
     return _build(scene, identity, group, everywhere)
 
 

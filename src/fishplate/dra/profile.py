@@ -75,7 +75,8 @@ class Profile:
             # There the two gates of binding conditions count one by one, and only this allocator knows either.
             wide = wide or self.gates["DRADeviceBindingConditions"] or self.gates["DRAResourceClaimDeviceStatus"]
         if self._early:
-            return Variant.EXPERIMENTAL if wide else Variant.INCUBATING
+            some = self.admin_access or self.prioritized_list or self.partitionable or self.taints
+            return Variant.EXPERIMENTAL if wide else Variant.INCUBATING if some else Variant.STABLE
         return Variant.INCUBATING if wide or self.fractional else Variant.STABLE
 
     def __repr__(self) -> str:
@@ -89,6 +90,11 @@ class Profile:
     def _modern(self) -> bool:
         """The allocators of 1.36 that know every beta feature."""
         return not self._early and self.variant is not Variant.STABLE
+
+    @cached_property
+    def _oldest(self) -> bool:
+        """The stable allocator before 1.36, which runs while every feature is off."""
+        return self._early and self.variant is Variant.STABLE
 
     @cached_property
     def knows_capacity(self) -> bool:
@@ -126,7 +132,19 @@ class Profile:
     @cached_property
     def counters_reach_every_node(self) -> bool:
         """Slices with shared counters belong to every node, whatever node they name."""
-        return self.minor in ("1.35", "1.36") or (self.minor == "1.37" and self.variant is Variant.STABLE)
+        if self.variant is Variant.STABLE:
+            return not self._early
+        return self.minor in ("1.35", "1.36")
+
+    @cached_property
+    def skips_counter_slices(self) -> bool:
+        """Slices with shared counters do not count at all while partitionable devices are off."""
+        return not self.partitionable and self.looks_elsewhere and not self._oldest
+
+    @cached_property
+    def judges_incomplete(self) -> bool:
+        """A pool can be incomplete and invalid at once."""
+        return self._oldest
 
     @cached_property
     def ignores_compatibility_groups(self) -> bool:
@@ -196,7 +214,7 @@ class Profile:
 
     @cached_property
     def copies_tolerations(self) -> bool:
-        return self.minor != "1.34"
+        return self.minor != "1.34" and not self._oldest
 
     @cached_property
     def binding_in_results(self) -> bool:
