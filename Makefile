@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lab lab-up lab-down lint format bench mutants requirements clean
+.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants requirements clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -42,6 +42,12 @@ format: $(BIN)/.dev  ## let ruff rewrite
 
 bench: $(BIN)/.dev  ## measure; prints ratios
 	$(BIN)/python -m benchmarks
+
+oracle-diff: $(BIN)/.dev  ## random questions to our CEL and allocator and to Kubernetes' own; needs Go
+	$(BIN)/python -m oracle.diff cel --minor 1.36 --minor 1.37 --count 20000
+	$(BIN)/python -m oracle.diff cel --minor 1.34 --minor 1.35 --count 1000
+	$(BIN)/python -m oracle.diff allocate --minor 1.36 --minor 1.37 --count 5000
+	$(BIN)/python -m oracle.diff allocate --minor 1.34 --minor 1.35 --count 1000
 
 mutants: $(BIN)/.dev  ## remove each claimed protection; the named test must fail
 	$(BIN)/python -m mutants
