@@ -1,7 +1,8 @@
 """What a lab could leave behind on this machine: processes, mounts, network namespaces, files.
 
 Other people's processes come and go while a lab runs, also labs of other trees, so a process counts only if it carries
-the mark of a lab of this tree. Mounts and namespaces are compared as a whole.
+the mark of a lab of this tree, and a mount only where the lab or the programs it calls work. Named network namespaces
+are compared as a whole.
 """
 
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from lab import TREE
+from lab.cache import cache_directory
 from lab.keeper import MARK
 from lab.state import state_root
 
@@ -39,8 +41,9 @@ def _processes() -> frozenset[str]:
 
 
 def _mounts() -> frozenset[str]:
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return frozenset(f"mount {line.split()[4]}" for line in lines)
+    ours = (str(TREE), str(cache_directory()), str(state_root()), *(f"/tmp/{name}" for name in _TEMPORARY))
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return frozenset(f"mount {point}" for point in points if point.startswith(ours))
 
 
 def _namespaces() -> frozenset[str]:
