@@ -23,7 +23,8 @@ REGEX_FACTOR = 0.25
 LIST_BASE = 10
 MAP_BASE = 30
 
-_FLAT = frozenset(
+# Calls that cost one step, whatever they are given; and those that walk a list.
+FLAT = frozenset(
     [
         "serviceAccount",
         "path",
@@ -65,7 +66,7 @@ _FLAT = frozenset(
         "getQuery",
     ]
 )
-_TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
 _SCANNED = frozenset(
     [
         "url",
@@ -112,12 +113,12 @@ def call_cost(function: str, overload: str, args: list[Value], result: Value, *,
 
 
 def _kubernetes(function: str, overload: str, args: list[Value], result: Value, *, modern: bool) -> int | None:
-    if function in _FLAT or overload == "cidr_ip":
+    if function in FLAT or overload == "cidr_ip":
         return 1
     if not args:
         return None
     first = args[0]
-    if function in _TRAVERSED or (function == "includes" and modern):
+    if function in TRAVERSED or (function == "includes" and modern):
         return _traversal(first)
     if function in _SCANNED or function == "ip":
         return scan(plain_size(first))

@@ -5,56 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.cel.ast import Literal
-from fishplate.cel.call_costs import REGEX_FACTOR, STRING_FACTOR
+from fishplate.cel.call_costs import FLAT, REGEX_FACTOR, STRING_FACTOR, TRAVERSED
 from fishplate.cel.sizes import ONE, TOP, UNKNOWN, Range, declared_size, fixed
 
 if TYPE_CHECKING:
     from fishplate.cel.ast import Expr
     from fishplate.cel.types import Type
 
-_FLAT = frozenset(
-    [
-        "serviceAccount",
-        "path",
-        "group",
-        "resource",
-        "subresource",
-        "namespace",
-        "name",
-        "allowed",
-        "reason",
-        "error",
-        "errored",
-        "masked",
-        "prefixLength",
-        "family",
-        "isUnspecified",
-        "isLoopback",
-        "isLinkLocalMulticast",
-        "isLinkLocalUnicast",
-        "isGlobalUnicast",
-        "format.named",
-        "sign",
-        "asInteger",
-        "isInteger",
-        "asApproximateFloat",
-        "isGreaterThan",
-        "isLessThan",
-        "compareTo",
-        "add",
-        "sub",
-        "major",
-        "minor",
-        "patch",
-        "getScheme",
-        "getHostname",
-        "getHost",
-        "getPort",
-        "getEscapedPath",
-        "getQuery",
-    ]
-)
-_TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
 _KEPT = frozenset(["lowerAscii", "upperAscii", "substring", "trim"])
 _PARSED = frozenset(["cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "ip"])
 _LONGEST_FORMAT = 64
@@ -139,7 +96,7 @@ def _kubernetes(
     """k8s.io/apiserver/pkg/cel/library/cost.go, and the DRA compiler's own rule for `includes` in 1.36."""
     if overload == "dra_includes_dyn_dyn":
         return Estimate(Range(0, _MOST_INCLUDED))
-    if function in _FLAT or overload == "cidr_ip":
+    if function in FLAT or overload == "cidr_ip":
         return Estimate(ONE)
     if function in _PARSED and args:
         return Estimate(args[0].known.scaled(STRING_FACTOR))
@@ -161,7 +118,7 @@ def _kubernetes(
 
 def _kubernetes_method(function: str, overload: str, target: Operand, args: list[Operand]) -> Estimate | None:
     size = target.known
-    if function in _TRAVERSED or function == "includes":
+    if function in TRAVERSED or function == "includes":
         return Estimate(_traversal(function, target))
     if function in _KEPT:
         return Estimate(size.scaled(STRING_FACTOR), size)
