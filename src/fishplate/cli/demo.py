@@ -84,6 +84,8 @@ def _tell(story: Story, catalog: Catalog, root: Path) -> None:
         "let one template line a NIC up with either vendor's GPU."
     )
 
+    _tell_who_gets_what(story, catalog)
+
     story.tell("Machines as they are, not as they should be")
     for title, variations in (
         ("accelerated networking takes the name mlx5_0", Variations(accelerated_networking=True)),
@@ -93,6 +95,29 @@ def _tell(story: Story, catalog: Catalog, root: Path) -> None:
     ):
         _show_variation(story.out, catalog, root / f"variation-{title.split()[0]}", title, variations)
     story.out.print("\nNothing is keyed on mlx5_N: rails follow the PCI address, and what is unknown stays unknown.")
+
+
+def _tell_who_gets_what(story: Story, catalog: Catalog) -> None:
+    """The published templates through the allocator, on a fleet of the same four machines."""
+    from fishplate.cli.stories import print_explanation
+    from fishplate.dra import Scene, profile
+    from fishplate.dra.examples import write_examples
+    from fishplate.dra.explain import explain
+    from fishplate.k8s.claim import default_claim
+    from fishplate.sim.fleet import make_fleet
+
+    story.tell(
+        "Who gets what, and why",
+        "Simulated: the cluster. Real: the allocator, which follows kube-scheduler 1.36 device by device.",
+        "Three templates published for DRANET, from the catalogue:",
+    )
+    fleet = make_fleet(((_GB300, 2), (_MI300X, 2)), catalog)
+    scene = Scene(fleet.world(), profile())
+    templates = {one.metadata.name: one for one in write_examples(catalog.find(_GB300))}
+    for name in ("1nic-aligned", "1nic-unaligned", "ib-same-fabric"):
+        claim = default_claim(templates[name].as_claim(name))
+        story.out.print()
+        print_explanation(name, explain(scene, fleet.nodes, [claim], catalog=catalog), [])
 
 
 def _show_device(out: Console, inventory: Inventory) -> None:

@@ -236,6 +236,8 @@ def reasons_of(story: "Story") -> list[dict[str, Any]]:
         ]
         if short:
             text = f"{request.suitable} of {request.wanted} wanted devices are suitable"
+            if not request.reasons and not request.suitable:
+                text = "no device of its class is here"
             reasons.append({"id": "too-few", "claim": request.claim, "request": request.request, "text": text})
     if all(request.is_satisfiable for request in diagnosis.requests):
         text = "each request could be met alone, but not all together"
