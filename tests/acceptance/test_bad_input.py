@@ -255,12 +255,11 @@ def test_the_nodes_name_is_its_host_name_in_lower_case(fishplate: Program, make_
     assert "nodeName: gpu-node-01.example.com" in answer.stdout
 
 
-@pytest.mark.parametrize("root", ["a" * 300, "a\0b", "/proc/1/root/nowhere"])
+@pytest.mark.parametrize("root", ["a" * 300, "/proc/1/root/nowhere"])
 def test_roots_that_cannot_be_opened_are_named(fishplate: Program, root: str) -> None:
-    if "\0" not in root:  # no argument can hold one
-        answer = fishplate("inspect", "--root", root)
-        assert answer.returncode == 2
-        assert_clean(answer)
+    answer = fishplate("inspect", "--root", root)
+    assert answer.returncode == 2
+    assert_clean(answer)
 
 
 @pytest.mark.parametrize("file", ["proc/net/route", "sys/devices/system/node/node0/meminfo"])

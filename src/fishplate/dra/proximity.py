@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.topology.alignment import judge_gpudirect
 from fishplate.topology.inventory import PciFunction
-from fishplate.topology.relations import Pcie, relate_functions
+from fishplate.topology.relations import relate_functions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,8 +73,7 @@ def _layout_numa(nics: Sequence[tuple[str, Device]], catalog: Catalog) -> dict[s
 def _relate(gpu_driver: str, gpu: Device, nic: Device, numa: Mapping[str, int]) -> Pair:
     one, other = _function(gpu_driver, gpu, numa), _function("dra.net", nic, numa)
     relation = relate_functions(one, other)
-    if relation is Pcie.PHB:  # attributes tell the root, not the bridges: it may be nearer than that
-        relation = Pcie.PHB
+    # Attributes tell the root and not the bridges, so PHB here means "one host bridge or nearer".
     direct = judge_gpudirect(relation, coherent=False)
     need = "" if direct is None else "default" if direct.by_default == "yes" else f"NCCL_NET_GDR_LEVEL={direct.level}"
     return Pair(gpu.name, nic.name, str(relation), need)

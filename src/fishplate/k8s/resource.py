@@ -14,9 +14,6 @@ from fishplate.k8s.selection import NodeSelector
 MAX_DEVICES_PER_SLICE = 128
 MAX_ATTRIBUTES_PER_DEVICE = 32
 MAX_STRING_BYTES = 64
-MAX_NAME_CHARS = 63
-MAX_DOMAIN_CHARS = 63
-MAX_ID_CHARS = 32
 MAX_RESULTS_PER_CLAIM = 32
 
 # JSON allows a bare number where a quantity stands.
