@@ -13,7 +13,6 @@ from fishplate.cel.ast import Call, Entry, Expr, Fold, Ident, ListExpr, Literal,
 from fishplate.cel.types import (
     BOOL,
     BYTES,
-    DEVICE,
     DOUBLE,
     DYN,
     ERROR,
@@ -161,7 +160,7 @@ class _Checker:
         return optional_type(result) if was_optional or optional else result
 
     def _struct_field(self, node: int, target: Type, field: str) -> Type:
-        if target != DEVICE:
+        if target != self._declared.struct:
             self._error(node, f"unexpected failed resolution of '{target.name}'")
             return ERROR
         if field not in self._declared.device:

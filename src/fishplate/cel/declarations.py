@@ -70,6 +70,8 @@ class Declarations(NamedTuple):
     functions: Mapping[str, tuple[Overload, ...]]
     idents: Mapping[str, Type]
     device: Mapping[str, Type]
+    # The struct that has these fields. The driver's --filter speaks of another one.
+    struct: Type
     # From cel-go 0.29 on, a leading dot passes over the variables of loops and binds.
     dot_is_global: bool
 
@@ -85,7 +87,7 @@ def declare(minor: str, *, dynamic_attributes: bool) -> Declarations:
         "allowMultipleAllocations": BOOL,
     }
     idents = {name: type_type(named) for name, named in _TYPE_NAMES.items()} | {"device": DEVICE}
-    return Declarations(_functions(minor), idents, device, dot_is_global=minor == "1.37")
+    return Declarations(_functions(minor), idents, device, DEVICE, dot_is_global=minor == "1.37")
 
 
 @cache

@@ -17,6 +17,13 @@ from fishplate.topology.inventory import Netdev, Nic, PciFunction, RdmaDevice
 
 Value = bool | int | str
 
+
+class Version(str):
+    """A semantic version; the API keeps them apart from strings. Only a webhook speaks of them."""
+
+    __slots__ = ()
+
+
 # What goes first when a device has more attributes than the API takes. Standard names never go.
 _DROP_ORDER = (
     "dra.net/alias",
@@ -147,6 +154,8 @@ def _attribute(value: Value) -> DeviceAttribute:
         return DeviceAttribute(bool_=value)
     if isinstance(value, int):
         return DeviceAttribute(int_=value)
+    if isinstance(value, Version):
+        return DeviceAttribute(version=str(value))
     return DeviceAttribute(string=cap(value))
 
 
