@@ -23,6 +23,7 @@ _COMMANDS = {
     "claim": "ResourceClaimTemplates from intent; the published examples.",
     "completion": "A completion script for your shell.",
     "demo": "The whole story on simulated hosts.",
+    "driver": "The node driver: publish NICs, prepare claims, hand them over.",
     "explain": "What a claim or pod would get where, and why not.",
     "inspect": "GPUs, RDMA NICs and how they relate.",
     "lint": "Claims: every known trap, with its rule.",

@@ -53,7 +53,7 @@ class ClusterReader:
             raise OutsideError(f"the API server does not answer: {error}", where=path) from error
         if answer.status_code == 200:
             return bytes(answer.content)
-        message = _message(answer.content)
+        message = message_of(answer.content)
         if answer.status_code == 404:
             raise NotFoundError(message, where=path)
         remedy = ""
@@ -73,7 +73,7 @@ class _PageMeta(msgspec.Struct, frozen=True, kw_only=True):
     token: str = msgspec.field(default="", name="continue")
 
 
-def _message(data: bytes) -> str:
+def message_of(data: bytes) -> str:
     try:
         said = msgspec.json.decode(data)
         return str(said["message"])

@@ -49,10 +49,24 @@ class PodCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     message: str = ""
 
 
+class ExtendedResourceRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    container_name: str
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedResourceClaimStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The claim that the scheduler wrote for a pod which asks for devices by an extended resource's name."""
+
+    resource_claim_name: str
+    request_mappings: tuple[ExtendedResourceRequest, ...] = ()
+
+
 class PodStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     phase: str = ""
     resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
     conditions: tuple[PodCondition, ...] = ()
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -118,6 +118,23 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     uid: str = ""
 
 
+class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel"):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+
+
+class LiveMeta(ObjectMeta, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a writer needs besides: the version it read, and whose object it is."""
+
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    deletion_timestamp: str | None = None
+
+
 class ResourceSliceSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Exactly one of nodeName, nodeSelector, allNodes and perDeviceNodeSelection is set."""
 

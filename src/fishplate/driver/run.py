@@ -1,0 +1,352 @@
+"""The driver put together, started and stopped.
+
+Order of the start: the pages (so that probes get an answer), a scan, a look for another driver of our name, the store,
+then the kubelet's sockets, NRI and the publisher side by side. A part that fails for good ends the process: Kubernetes
+starts it anew, and nothing is lost by that.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Coroutine, Mapping
+from http import HTTPStatus
+from pathlib import Path
+
+from fishplate.driver.attach import Attacher
+from fishplate.driver.cdi import SpecDirectory
+from fishplate.driver.claims import ClaimReader
+from fishplate.driver.events import EventWriter
+from fishplate.driver.feature_file import FeatureFile
+from fishplate.driver.filter import DEFAULT_FILTER, compile_filter
+from fishplate.driver.health import HealthBoard
+from fishplate.driver.http import METRICS, Answer, plain, serve_pages
+from fishplate.driver.inventory import NodeInventory
+from fishplate.driver.metered import MeteredDra, MeteredNri
+from fishplate.driver.metrics import Metrics
+from fishplate.driver.neighbours import refuse_if_occupied
+from fishplate.driver.options import Options
+from fishplate.driver.prepare import Preparer, Rules
+from fishplate.driver.publish import Publisher, PublishState
+from fishplate.driver.reporter import Reporter
+from fishplate.driver.sharing import SharedClaims
+from fishplate.driver.status import StatusWriter
+from fishplate.driver.store import open_store
+from fishplate.driver.survey import Allowance, Cause, Survey
+from fishplate.errors import FishplateError, OutsideError
+from fishplate.hardware.catalog import load_catalog
+from fishplate.k8s.api import Api, connect
+from fishplate.node.events import kernel_events
+from fishplate.node.metadata import DeviceId, Refresher, choose_provider
+from fishplate.node.scan import scan
+from fishplate.node.tree import Tree
+from fishplate.topology.attributes import Value
+from fishplate.topology.inventory import Inventory, Nic
+from fishplate.topology.slices import publish_slices
+from fishplate.wire.kubelet_server import KubeletServer, Registration, RegistrationPhase, plan_socket_paths
+from fishplate.wire.nri_plugin import Phase, Plugin, PluginState
+
+_ORPHANS_EVERY_S = 600.0
+_STOP_S = 20.0
+_log = logging.getLogger("fishplate.driver")
+
+
+class Driver:
+    """Everything one node's driver consists of."""
+
+    def __init__(self, options: Options, api: Api, node: str) -> None:
+        self._options = options
+        self._api = api
+        self._node = node
+        self._settled = False
+        self.metrics = Metrics()
+        self._filter = compile_filter(DEFAULT_FILTER if options.filter is None else options.filter)
+        self._catalog = load_catalog()
+        self._size = self._catalog.find(options.size) if options.size else None
+        self._inventory = NodeInventory(self._scan)
+        self._store = open_store(options.db_path)
+        self._health = HealthBoard(node)
+        self._publisher = Publisher(api, driver=options.driver_name, node=node, on_change=self._on_publish)
+        self._status = StatusWriter(
+            api,
+            manager=options.driver_name,
+            on_write=lambda outcome: self.metrics.api_writes.labels("claim-status", outcome).inc(),
+        )
+        self._events = EventWriter(api, component=options.driver_name, node=node)
+        self._reporter = Reporter(
+            driver=options.driver_name,
+            status=self._status,
+            events=self._events,
+            metrics=self.metrics,
+            store=self._store,
+        )
+        reader = ClaimReader(api)
+        self._preparer = Preparer(
+            rules=Rules(
+                driver=options.driver_name,
+                node=node,
+                cdi=options.injection != "nri",
+                management=options.allow_management_nodes,
+                nccl=options.nccl_environment,
+            ),
+            store=self._store,
+            specs=SpecDirectory(options.cdi_dir, options.driver_name),
+            inventory=self._inventory,
+            reader=reader,
+            listener=self._reporter,
+            running=lambda claim: self._attacher.runs(claim),
+        )
+        sharing = SharedClaims(reader, self._store, self._preparer, required=options.injection == "nri")
+        self._attacher = Attacher(
+            self._store,
+            driver=options.driver_name,
+            inject=options.injection != "cdi",
+            find_shared=sharing.find,
+            on_missing=self._reporter.missing,
+        )
+        self._paths = plan_socket_paths(
+            options.driver_name,
+            plugins=Path(options.kubelet_root_dir) / "plugins",
+            registry=Path(options.kubelet_root_dir) / "plugins_registry",
+            pod_uid=options.plugin_instance,
+        )
+        self._kubelet = KubeletServer(
+            MeteredDra(self._preparer, self._health, self.metrics),
+            driver=options.driver_name,
+            paths=self._paths,
+            on_change=self._on_registration,
+        )
+        self._plugin = Plugin(
+            MeteredNri(self._attacher, self.metrics),
+            name=options.driver_name,
+            index=options.nri_index,
+            socket=options.nri_socket,
+            on_change=self._on_nri,
+        )
+        self._survey = Survey(
+            self._inventory,
+            allowance=Allowance(options.inventory_min_poll_interval, options.inventory_poll_burst),
+            interval=options.inventory_max_poll_interval,
+            on_scan=self._on_scan,
+        )
+        self._facts: Refresher | None = None
+        self._features = FeatureFile(options.node_features_file) if options.node_features_file else None
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        host, port = self._options.listen
+        pages = await serve_pages(
+            host, port, {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics_page}
+        )
+        try:
+            await self._start()
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(work) for work in self._work()]
+                await self._kubelet.start()
+                await stop.wait()
+                _log.info("stopping: the kubelet's sockets first, so that nothing new begins")
+                await self._kubelet.stop()
+                await self._plugin.stop()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            pages.close()
+            self._store.close()
+            await self._api.close()
+
+    async def _start(self) -> None:
+        inventory = await self._inventory.rescan()
+        self._on_scan("start", inventory)
+        await self._wait_for_api()
+        self._preparer.restore()
+        self._preparer.follow(inventory)
+        self._reporter.resume()
+        options = self._options
+        self._facts = Refresher(
+            choose_provider(
+                options.cloud_provider_hint,
+                cloud=inventory.host.cloud,
+                file=options.metadata_file,
+                webhook_url=options.webhook_url,
+                azure_endpoint=options.metadata_endpoint,
+            ),
+            on_change=self._publish,
+        )
+
+    async def _wait_for_api(self) -> None:
+        """Nothing is touched before it is known that this node is ours to serve."""
+        backoff = 1.0
+        while True:
+            try:
+                await refuse_if_occupied(
+                    self._api,
+                    driver=self._options.driver_name,
+                    node=self._node,
+                    registration=self._paths.registration,
+                )
+                return
+            except OutsideError as error:
+                _log.warning("waiting for the API server: %s", error)
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, 30.0)
+
+    def _work(self) -> list[Coroutine[object, object, None]]:
+        assert self._facts is not None
+        work = [
+            self._facts.run(),
+            self._publish_first(),
+            self._publisher.run(),
+            self._status.run(),
+            self._events.run(),
+            self._survey.run(),
+            self._release_orphans(),
+        ]
+        if self._options.nri_socket:
+            work.append(self._plugin.run())
+        if not self._options.root.strip("/"):
+            work.append(self._survey.listen(kernel_events()))
+        return work
+
+    async def _publish_first(self) -> None:
+        """The cloud's facts get a moment to arrive, so that the first slice is the last one for a while."""
+        assert self._facts is not None
+        await self._facts.settled()
+        self._settled = True
+        self._publish()
+
+    async def _release_orphans(self) -> None:
+        while True:
+            try:
+                for claim in await self._preparer.release_orphans():
+                    _log.warning("claim %s (%s) is gone and was never unprepared: released", claim, claim.uid)
+            except OutsideError as error:
+                _log.warning("cannot look for claims that are gone: %s", error)
+            await asyncio.sleep(_ORPHANS_EVERY_S)
+
+    # -- what is here, and what is told of it --------------------------------------------------------------------
+
+    def _scan(self) -> Inventory:
+        with self.metrics.scan_seconds.time():
+            return scan(Tree(self._options.root), catalog=self._catalog, size=self._size)
+
+    def _on_scan(self, cause: Cause, inventory: Inventory) -> None:
+        self.metrics.scans.labels(cause).inc()
+        self._health.note(inventory)
+        self._preparer.follow(inventory)
+        if self._facts is not None:
+            self._facts.ask_about(_device_id(nic) for nic in inventory.nics)
+        self._publish()
+
+    def _publish(self) -> None:
+        if self._facts is None or not self._settled:
+            return
+        facts = self._facts.facts
+
+        def attributes_of(nic: Nic) -> Mapping[str, Value]:
+            return facts.of_device(_device_id(nic))
+
+        slices = publish_slices(
+            self._inventory.now,
+            node=self._node,
+            driver=self._options.driver_name,
+            publish_uuid=self._options.publish_gpu_uuid,
+            attributes_of=attributes_of,
+            keep=lambda device: self._filter.judge(device.attributes).keep,
+        )
+        self._publisher.want(slices)
+        if self._features:
+            self._features.write(facts)
+
+    # -- what others say -----------------------------------------------------------------------------------------
+
+    def _on_publish(self, state: PublishState) -> None:
+        self.metrics.devices.set(state.devices)
+        self.metrics.slice_generation.set(state.generation)
+        self.metrics.slice_dropped.set(len(state.dropped))
+
+    def _on_registration(self, registration: Registration) -> None:
+        self.metrics.kubelet_registered.set(registration.phase is RegistrationPhase.REGISTERED)
+        _log.info("kubelet: %s %s", registration.phase.value, registration.error)
+
+    def _on_nri(self, state: PluginState) -> None:
+        up = state.phase is Phase.SYNCHRONISED
+        self.metrics.nri_connected.set(up)
+        if up:
+            self.metrics.nri_connections.inc()
+
+    # -- pages ---------------------------------------------------------------------------------------------------
+
+    def _healthz(self) -> Answer:
+        """Alive: the loop answers. Anything that ends a part for good ends the process."""
+        return plain(HTTPStatus.OK, "ok\n")
+
+    def _readyz(self) -> Answer:
+        problems = self._problems()
+        if problems:
+            return plain(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{problem}\n" for problem in problems))
+        return plain(HTTPStatus.OK, "ok\n")
+
+    def _problems(self) -> list[str]:
+        """What keeps a pod on this node from getting its devices, or from being scheduled here."""
+        problems = []
+        registration = self._kubelet.registration
+        if registration.phase is not RegistrationPhase.REGISTERED:
+            problems.append(f"kubelet: {registration.phase.value} {registration.error}".rstrip())
+        if self._options.nri_socket and self._plugin.state.phase is not Phase.SYNCHRONISED:
+            problems.append(f"NRI: {self._plugin.state.phase.value} {self._plugin.state.error}".rstrip())
+        if not self._publisher.state.published:
+            problems.append(f"slices: not published {self._publisher.state.error}".rstrip())
+        elif self._publisher.state.error:
+            problems.append(f"slices: {self._publisher.state.error}")
+        return problems
+
+    def _metrics_page(self) -> Answer:
+        if self._facts is not None and (age := self._facts.facts.state.age_seconds) is not None:
+            self.metrics.metadata_age.set(age)
+        self.metrics.status_waiting.set(self._status.waiting)
+        return HTTPStatus.OK, METRICS, self.metrics.text()
+
+
+def _device_id(nic: Nic) -> DeviceId:
+    interface = nic.interface
+    return DeviceId(
+        mac=interface.mac if interface else "",
+        pci_address=nic.pci.address if nic.pci else "",
+        name=interface.name if interface else "",
+    )
+
+
+def node_name(options: Options, environment: Mapping[str, str]) -> str:
+    """As the kubelet registers it: told, or the host's name in lower case."""
+    return options.hostname_override or environment.get("NODE_NAME", "") or os.uname().nodename.lower()
+
+
+async def run_driver(options: Options) -> None:
+    """Until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    node = node_name(options, os.environ)
+    _log.info("driver %s on node %s", options.driver_name, node)
+    driver = Driver(options, connect(options.kubeconfig), node)
+    await _until(driver.run(stop), stop)
+
+
+async def _until(work: Coroutine[object, object, None], stop: asyncio.Event) -> None:
+    """A driver that still waits for its API server can be stopped as well. One error of many is shown as itself."""
+    task = asyncio.ensure_future(work)
+    halt = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, halt}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait({task}, timeout=_STOP_S)
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    except* FishplateError as group:
+        raise group.exceptions[0] from group
+    finally:
+        halt.cancel()
