@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants requirements clean
+.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants protos requirements clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -51,6 +51,9 @@ oracle-diff: $(BIN)/.dev  ## random questions to our CEL and allocator and to Ku
 
 mutants: $(BIN)/.dev  ## remove each claimed protection; the named test must fail
 	$(BIN)/python -m mutants
+
+protos: $(BIN)/.dev  ## make the message classes of wire/proto again
+	scripts/protos
 
 requirements: $(BIN)/.dev  ## renew the hashed requirement files
 	scripts/requirements
