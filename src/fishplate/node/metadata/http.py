@@ -144,8 +144,8 @@ async def _read_chunks(reader: asyncio.StreamReader, limit: int) -> bytes:
         size = _read_length(line.decode("latin-1").partition(";")[0], 16, limit)
         if not size:
             return body
+        _require_room(len(body) + size, limit)
         body += await reader.readexactly(size)
-        _require_room(len(body), limit)
         await reader.readexactly(2)
 
 
