@@ -60,6 +60,12 @@ RULES = (
         lint_form.find_excess,
     ),
     Rule(
+        "claim-parameters",
+        "Parameters for the NIC driver are such that it accepts them.",
+        "docs/metadata.md lists the fields",
+        lint_form.find_bad_parameters,
+    ),
+    Rule(
         "claim-unknown-class",
         "Every DeviceClass exists.",
         "apply the DeviceClass, or lint it together with the claim",

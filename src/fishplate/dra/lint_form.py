@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from fishplate.cel import COST_LIMIT, MAX_EXPRESSION_BYTES
+from fishplate.dra.intent_classes import NIC_DRIVER
 from fishplate.dra.lint_subject import Hit, Setting, Subject
+from fishplate.dra.parameters import find_parameter_problems, phrase
 from fishplate.findings import Verdict
 from fishplate.k8s.claim import ALL
 from fishplate.k8s.resource import MAX_RESULTS_PER_CLAIM
@@ -44,6 +46,15 @@ def find_unknown_requests(subject: Subject, setting: Setting) -> Iterator[Hit]:
             if name not in known:
                 path = (field, index, "requests", number)
                 yield Hit(path, f"there is no request {name!r}", evidence=f"requests: {', '.join(sorted(known))}")
+
+
+def find_bad_parameters(subject: Subject, setting: Setting) -> Iterator[Hit]:
+    """What the NIC driver would refuse when the pod starts, and leave it waiting for ever."""
+    for index, one in enumerate(subject.devices.config):
+        if one.opaque is None or one.opaque.driver != NIC_DRIVER:
+            continue
+        for problem in find_parameter_problems(one.opaque.parameters):
+            yield Hit(("config", index, "opaque", "parameters", *problem.path), phrase(problem), remedy=problem.remedy)
 
 
 def find_excess(subject: Subject, setting: Setting) -> Iterator[Hit]:

@@ -89,18 +89,20 @@ def decode_parameters(raw: object) -> tuple[Parameters, list[str]]:
     server sent them where there are any; duplicate fields cannot be seen afterwards."""
     problems = find_parameter_problems(raw)
     if problems:
-        return Parameters(), [_phrase(problem) for problem in problems]
+        return Parameters(), [phrase(problem) + _hint(problem) for problem in problems]
     value = _load(raw)[0]
     rdma = msgspec.convert(value or {}, NetworkConfig).rdma or Rdma()
     return Parameters(management_nodes=rdma.management_nodes, nccl_environment=rdma.nccl_environment), []
 
 
-def _phrase(problem: Problem) -> str:
+def phrase(problem: Problem) -> str:
     """One line for the kubelet, which puts it into the pod's events: of bounded length, and good UTF-8 in any case."""
     place = "" if not problem.path or problem.what.startswith(_NOT_STRICT) else f"{format_path(problem.path)}: "
-    hint = f" ({problem.remedy})" if problem.remedy else ""
-    text = f"{place}{problem.what}"[:_MOST_SHOWN] + hint[:_MOST_SHOWN]
-    return text.encode("utf-8", "replace").decode()
+    return f"{place}{problem.what}"[:_MOST_SHOWN].encode("utf-8", "replace").decode()
+
+
+def _hint(problem: Problem) -> str:
+    return f" ({problem.remedy})" if problem.remedy else ""
 
 
 def find_parameter_problems(raw: object) -> list[Problem]:

@@ -62,6 +62,8 @@ def ids(findings: list[Finding]) -> set[str]:
         claim(GPU, nic(count=2), constraints=match(NUMA, "gpu", "nic")),
         claim(nic('device.attributes["dra.net"].?nonesuch.orValue("") == "" && device.driver == "dra.net"')),
         claim(nic('device.attributes["dra.net"].numaNode in [0, 1]')),
+        claim(nic(), config="[{opaque: {driver: dra.net, parameters: {rdma: {ncclEnvironment: true}}}}]"),
+        claim(nic(), config="[{opaque: {driver: gpu.example.com, parameters: {kind: GpuConfig}}}]"),
         claim("{name: any, firstAvailable: [{name: a, deviceClassName: gpu.nvidia.com}]}"),
     ],
 )
@@ -76,6 +78,7 @@ TRAPS = {
     "claim-constraint-form": claim(nic(), constraints=f"[{{matchAttribute: {NUMA}, distinctAttribute: {NUMA}}}]"),
     "claim-unknown-request": claim(nic(), constraints=match(NUMA, "nics")),
     "claim-limits": claim(nic(count=33)),
+    "claim-parameters": claim(nic(), config="[{opaque: {driver: dra.net, parameters: {interface: {mtu: 9000}}}}]"),
     "claim-unknown-class": claim("{name: x, exactly: {deviceClassName: gpu.example.com}}"),
     "claim-unknown-attribute": claim(nic('device.attributes["dra.net"].rdmadevice == "x"')),
     "claim-wrong-type": claim(nic('device.attributes["dra.net"].numaNode == "0"')),
@@ -101,6 +104,12 @@ def test_every_rule_has_a_trap_in_these_tests() -> None:
 def find(setting: Setting, rule: str, text: str) -> Finding:
     (finding,) = (one for one in lint_claim(read(text), setting) if one.id == rule)
     return finding
+
+
+def test_bad_parameters_are_told_by_their_field(setting: Setting) -> None:
+    found = find(setting, "claim-parameters", TRAPS["claim-parameters"])
+    assert found.place == "config.0.opaque.parameters.interface.mtu"
+    assert found.what.startswith("interface.mtu: not supported by this release")
 
 
 def test_an_attribute_that_only_some_devices_carry_must_be_guarded(fleet: Fleet) -> None:
