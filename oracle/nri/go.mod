@@ -1,0 +1,3 @@
+module fishplate.example/oracle/nri
+
+go 1.26.0
