@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 from collections.abc import Coroutine, Mapping
-from http import HTTPStatus
 from pathlib import Path
 
 from fishplate.driver.attach import Attacher
@@ -21,12 +20,13 @@ from fishplate.driver.events import EventWriter
 from fishplate.driver.feature_file import FeatureFile
 from fishplate.driver.filter import DEFAULT_FILTER, compile_filter
 from fishplate.driver.health import HealthBoard
-from fishplate.driver.http import METRICS, Answer, plain, serve_pages
+from fishplate.driver.http import serve_pages
 from fishplate.driver.inventory import NodeInventory
 from fishplate.driver.metered import MeteredDra, MeteredNri
 from fishplate.driver.metrics import Metrics
 from fishplate.driver.neighbours import refuse_if_occupied
 from fishplate.driver.options import Options
+from fishplate.driver.pages import Pages
 from fishplate.driver.prepare import Preparer, Rules
 from fishplate.driver.publish import Publisher, PublishState
 from fishplate.driver.reporter import Reporter
@@ -37,7 +37,7 @@ from fishplate.driver.survey import Allowance, Cause, Survey
 from fishplate.errors import FishplateError, OutsideError
 from fishplate.hardware.catalog import load_catalog
 from fishplate.k8s.api import Api, connect
-from fishplate.node.events import kernel_events
+from fishplate.node.events import KernelEvents
 from fishplate.node.metadata import DeviceId, Refresher, choose_provider
 from fishplate.node.scan import scan
 from fishplate.node.tree import Tree
@@ -131,15 +131,18 @@ class Driver:
             on_scan=self._on_scan,
         )
         self._facts: Refresher | None = None
-        self._features = FeatureFile(options.node_features_file) if options.node_features_file else None
+        self._pages = Pages(
+            kubelet=lambda: self._kubelet.registration,
+            nri=(lambda: self._plugin.state) if options.nri_socket else None,
+            publisher=lambda: self._publisher.state,
+            metrics=self._current_metrics,
+        )
+        self._features = FeatureFile(Path(options.node_features_file)) if options.node_features_file else None
 
     # -- life ----------------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        host, port = self._options.listen
-        pages = await serve_pages(
-            host, port, {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics_page}
-        )
+        pages = await serve_pages(*self._options.listen, self._pages.by_path)
         try:
             await self._start()
             async with asyncio.TaskGroup() as group:
@@ -155,6 +158,10 @@ class Driver:
             pages.close()
             self._store.close()
             await self._api.close()
+
+    def look_again(self) -> None:
+        """On request: SIGHUP."""
+        self._survey.request()
 
     async def _start(self) -> None:
         inventory = await self._inventory.rescan()
@@ -206,7 +213,7 @@ class Driver:
         if self._options.nri_socket:
             work.append(self._plugin.run())
         if not self._options.root.strip("/"):
-            work.append(self._survey.listen(kernel_events()))
+            work.append(self._survey.listen(KernelEvents()))
         return work
 
     async def _publish_first(self) -> None:
@@ -257,7 +264,10 @@ class Driver:
         )
         self._publisher.want(slices)
         if self._features:
-            self._features.write(facts)
+            try:
+                self._features.update(facts)
+            except OutsideError as error:
+                _log.error("%s", error)
 
     # -- what others say -----------------------------------------------------------------------------------------
 
@@ -276,37 +286,11 @@ class Driver:
         if up:
             self.metrics.nri_connections.inc()
 
-    # -- pages ---------------------------------------------------------------------------------------------------
-
-    def _healthz(self) -> Answer:
-        """Alive: the loop answers. Anything that ends a part for good ends the process."""
-        return plain(HTTPStatus.OK, "ok\n")
-
-    def _readyz(self) -> Answer:
-        problems = self._problems()
-        if problems:
-            return plain(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{problem}\n" for problem in problems))
-        return plain(HTTPStatus.OK, "ok\n")
-
-    def _problems(self) -> list[str]:
-        """What keeps a pod on this node from getting its devices, or from being scheduled here."""
-        problems = []
-        registration = self._kubelet.registration
-        if registration.phase is not RegistrationPhase.REGISTERED:
-            problems.append(f"kubelet: {registration.phase.value} {registration.error}".rstrip())
-        if self._options.nri_socket and self._plugin.state.phase is not Phase.SYNCHRONISED:
-            problems.append(f"NRI: {self._plugin.state.phase.value} {self._plugin.state.error}".rstrip())
-        if not self._publisher.state.published:
-            problems.append(f"slices: not published {self._publisher.state.error}".rstrip())
-        elif self._publisher.state.error:
-            problems.append(f"slices: {self._publisher.state.error}")
-        return problems
-
-    def _metrics_page(self) -> Answer:
+    def _current_metrics(self) -> bytes:
         if self._facts is not None and (age := self._facts.facts.state.age_seconds) is not None:
             self.metrics.metadata_age.set(age)
         self.metrics.status_waiting.set(self._status.waiting)
-        return HTTPStatus.OK, METRICS, self.metrics.text()
+        return self.metrics.text()
 
 
 def _device_id(nic: Nic) -> DeviceId:
@@ -332,6 +316,7 @@ async def run_driver(options: Options) -> None:
     node = node_name(options, os.environ)
     _log.info("driver %s on node %s", options.driver_name, node)
     driver = Driver(options, connect(options.kubeconfig), node)
+    loop.add_signal_handler(signal.SIGHUP, driver.look_again)
     await _until(driver.run(stop), stop)
 
 

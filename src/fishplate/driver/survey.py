@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Literal
 
 from fishplate.driver.inventory import NodeInventory
@@ -60,7 +60,7 @@ class Survey:
         self._cause = cause
         self._wake.set()
 
-    async def listen(self, ticks: AsyncIterator[object]) -> None:
+    async def listen(self, ticks: AsyncIterable[object]) -> None:
         async for _ in ticks:
             self.request("event")
 

@@ -96,7 +96,14 @@ def test_lists_are_cut_at_whole_entries() -> None:
 
 
 def many(count: int) -> Inventory:
-    return Inventory(nics=tuple(Nic(id=f"if{i:04}") for i in reversed(range(count))))
+    return Inventory(nics=tuple(Nic(id=f"if{i:04}", rdma=(RDMA,)) for i in reversed(range(count))))
+
+
+def test_only_rdma_devices_are_offered() -> None:
+    (one,) = publish_slices(
+        Inventory(nics=(Nic(id="plain", netdevs=(NETDEV,)), Nic(id="fast", rdma=(RDMA,)))), node="n"
+    )
+    assert [device.name for device in one.spec.devices] == ["fast"]
 
 
 def test_devices_are_sorted_and_split_where_one_slice_is_too_small() -> None:
