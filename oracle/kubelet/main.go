@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -176,8 +177,50 @@ func watch(q question) (any, error) {
 	return answers, err
 }
 
+// rounds prepares and unprepares the claims again and again over one connection, as the kubelet keeps one, and tells what
+// the kubelet would wait, in microseconds.
+func rounds(q question) (any, error) {
+	conn, err := grpc.NewClient("unix:"+q.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	client := drav1.NewDRAPluginClient(conn)
+	var claims []*drav1.Claim
+	for _, one := range q.Claims {
+		claims = append(claims, &drav1.Claim{Namespace: one.Namespace, Name: one.Name, Uid: one.UID})
+	}
+	var prepares, unprepares []float64
+	ctx := context.Background()
+	for range q.Count {
+		begin := time.Now()
+		response, err := client.NodePrepareResources(ctx, &drav1.NodePrepareResourcesRequest{Claims: claims})
+		if err != nil {
+			return nil, err
+		}
+		prepares = append(prepares, float64(time.Since(begin).Nanoseconds())/1000)
+		for uid, one := range response.Claims {
+			if one.Error != "" {
+				return nil, fmt.Errorf("claim %s: %s", uid, one.Error)
+			}
+		}
+		begin = time.Now()
+		if _, err := client.NodeUnprepareResources(ctx, &drav1.NodeUnprepareResourcesRequest{Claims: claims}); err != nil {
+			return nil, err
+		}
+		unprepares = append(unprepares, float64(time.Since(begin).Nanoseconds())/1000)
+	}
+	return map[string]any{"prepare": spread(prepares), "unprepare": spread(unprepares)}, nil
+}
+
+func spread(took []float64) map[string]float64 {
+	slices.Sort(took)
+	at := func(share float64) float64 { return took[int(share*float64(len(took)-1))] }
+	return map[string]float64{"p50": at(0.5), "p99": at(0.99), "max": at(1)}
+}
+
 var operations = map[string]func(question) (any, error){
-	"info": getInfo, "notify": notify, "prepare": prepare, "unprepare": unprepare, "watch": watch,
+	"info": getInfo, "notify": notify, "prepare": prepare, "unprepare": unprepare, "watch": watch, "rounds": rounds,
 }
 
 func main() {

@@ -20,3 +20,10 @@ func stopPod(ctx context.Context, r *adaptation.Adaptation, pod *api.PodSandbox)
 func removePod(ctx context.Context, r *adaptation.Adaptation, pod *api.PodSandbox) error {
 	return r.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{Pod: pod})
 }
+
+// nameCDI tells which CDI devices the kubelet gave the container; a runtime shows them since v0.10.
+func nameCDI(container *api.Container, ids []string) {
+	for _, id := range ids {
+		container.CDIDevices = append(container.CDIDevices, &api.CDIDevice{Name: id})
+	}
+}

@@ -20,3 +20,6 @@ func stopPod(ctx context.Context, r *adaptation.Adaptation, pod *api.PodSandbox)
 func removePod(ctx context.Context, r *adaptation.Adaptation, pod *api.PodSandbox) error {
 	return r.RemovePodSandbox(ctx, &api.StateChangeEvent{Pod: pod})
 }
+
+// nameCDI does nothing: before v0.10 a runtime did not show what the kubelet gave the container.
+func nameCDI(*api.Container, []string) {}

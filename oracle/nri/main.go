@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,13 @@ type question struct {
 	Count     int    `json:"count"`
 	UID       string `json:"uid"`
 	Message   int    `json:"message"` // bytes of the whole ttrpc message that CreateContainer shall be
+	// The pod and container, where the driver at the other end knows them; names made from the UID otherwise.
+	Namespace string   `json:"namespace"`
+	Pod       string   `json:"pod"`
+	Container string   `json:"container"`
+	CDI       []string `json:"cdi"`
+	Env       []string `json:"env"`
+	Live      []string `json:"live"` // UIDs of pods that run already when the runtime starts
 }
 
 // journal keeps what the adaptation logs: the only way to see which plugins it took in and why it dropped one.
@@ -90,6 +98,13 @@ func (r *runtime) start(q question) error {
 		adaptation.SetPluginRequestTimeout(time.Duration(q.TimeoutMs) * time.Millisecond)
 	}
 	pods, containers := world(q.Pods, q.Padding)
+	for _, uid := range q.Live {
+		running := pod(question{UID: uid})
+		pods = append(pods, running)
+		containers = append(containers, &api.Container{
+			Id: "container-" + uid, PodSandboxId: running.Id, Name: "main", State: api.ContainerState_CONTAINER_RUNNING,
+		})
+	}
 	note := func(updates []*api.ContainerUpdate) {
 		r.lock.Lock()
 		defer r.lock.Unlock()
@@ -131,22 +146,27 @@ func world(count, padding int) (pods []*api.PodSandbox, containers []*api.Contai
 	return pods, containers
 }
 
-func pod(uid string) *api.PodSandbox {
+func pod(q question) *api.PodSandbox {
+	uid := q.UID
 	return &api.PodSandbox{
-		Id: "sandbox-" + uid, Name: "pod-" + uid, Namespace: "default", Uid: uid, RuntimeHandler: "runc",
-		Linux: &api.LinuxPodSandbox{Namespaces: []*api.LinuxNamespace{{Type: "network", Path: "/run/netns/" + uid}}},
+		Id: "sandbox-" + uid, Name: cmp.Or(q.Pod, "pod-"+uid), Namespace: cmp.Or(q.Namespace, "default"), Uid: uid,
+		RuntimeHandler: "runc",
+		Linux:          &api.LinuxPodSandbox{Namespaces: []*api.LinuxNamespace{{Type: "network", Path: "/run/netns/" + uid}}},
 	}
 }
 
 // createRequest is a CreateContainer whose ttrpc message, header included, is as long as asked, 0 for as it comes.
-func createRequest(uid string, message int) (*api.CreateContainerRequest, error) {
+func createRequest(q question) (*api.CreateContainerRequest, error) {
+	uid, message := q.UID, q.Message
 	request := &api.CreateContainerRequest{
-		Pod: pod(uid),
+		Pod: pod(q),
 		Container: &api.Container{
-			Id: "container-" + uid, PodSandboxId: "sandbox-" + uid, Name: "main", Env: []string{""},
+			Id: "container-" + uid, PodSandboxId: "sandbox-" + uid, Name: cmp.Or(q.Container, "main"),
+			Env:   append([]string{""}, q.Env...),
 			Linux: &api.LinuxContainer{Devices: []*api.LinuxDevice{{Path: "/dev/null", Type: "c", Major: 1, Minor: 3}}},
 		},
 	}
+	nameCDI(request.Container, q.CDI)
 	for padding := 0; message > 0; {
 		size := messageSize(proto.Size(request))
 		if size == message {
@@ -175,7 +195,7 @@ func varint(value int) []byte {
 }
 
 func (r *runtime) create(q question) (any, error) {
-	request, err := createRequest(q.UID, q.Message)
+	request, err := createRequest(q)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +209,7 @@ func (r *runtime) create(q question) (any, error) {
 
 // latency is what the real runtime waits for one CreateContainer, in microseconds.
 func (r *runtime) latency(q question) (any, error) {
-	request, err := createRequest(q.UID, q.Message)
+	request, err := createRequest(q)
 	if err != nil {
 		return nil, err
 	}
@@ -221,11 +241,11 @@ func (r *runtime) answer(q question) (any, error) {
 		defer r.lock.Unlock()
 		return r.updates, nil
 	case "run-pod":
-		return nil, runPod(ctx, r.nri, pod(q.UID))
+		return nil, runPod(ctx, r.nri, pod(q))
 	case "stop-pod":
-		return nil, stopPod(ctx, r.nri, pod(q.UID))
+		return nil, stopPod(ctx, r.nri, pod(q))
 	case "remove-pod":
-		return nil, removePod(ctx, r.nri, pod(q.UID))
+		return nil, removePod(ctx, r.nri, pod(q))
 	case "create":
 		return r.create(q)
 	case "latency":

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from fishplate import __version__
 from fishplate.errors import InputError, OutsideError
 from fishplate.k8s.client import NotFoundError, message_of
 
@@ -204,6 +205,8 @@ def connect(kubeconfig: str = "") -> Api:
         config = found.get()
         if config is None:
             raise InputError("no cluster is configured", remedy=remedy)
-        return Api(AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(_TIMEOUT_S))))
+        http = AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(_TIMEOUT_S)))
+        http.headers["User-Agent"] = f"fishplate/{__version__}"  # who it was, in the API server's audit log
+        return Api(http)
     except (ConfigError, AssertionError, OSError) as error:
         raise InputError(f"no cluster to talk to: {error}", remedy=remedy) from error
