@@ -1,6 +1,7 @@
 """What tests of all rooms share: the catalogue, synthetic hosts, and the program as a user runs it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,8 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 Host = Callable[..., Path]
 Scan = Callable[[Path], Inventory]
 
+_HAVE_GO = shutil.which("go") is not None
+
 # Examples share the machine with whatever else runs on it: how long one takes says nothing about the code.
 # Shrinking a failure can take minutes; the example that failed is printed as it is.
 settings.register_profile(
@@ -31,6 +34,18 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("fishplate")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not _HAVE_GO:
+        needing = [item for item in items if item.get_closest_marker("go")]
+        config.hook.pytest_deselected(items=needing)
+        items[:] = [item for item in items if item not in needing]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _HAVE_GO:
+        terminalreporter.write_line("Go is not installed: tests against the real NRI and kubelet peers were left out")
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,7 @@ func (j *journal) await(text string, count int) ([]string, error) {
 type runtime struct {
 	log     *journal
 	nri     *adaptation.Adaptation
-	updates [][]*api.ContainerUpdate // of each Synchronize, and of each unsolicited update
+	updates [][]*api.ContainerUpdate // of each Synchronize that had any, and each time a plugin wanted some
 	lock    sync.Mutex
 }
 
@@ -106,6 +106,9 @@ func (r *runtime) start(q question) error {
 		})
 	}
 	note := func(updates []*api.ContainerUpdate) {
+		if len(updates) == 0 { // as in v0.12's first synchronization, with the plugins it starts itself: none here
+			return
+		}
 		r.lock.Lock()
 		defer r.lock.Unlock()
 		r.updates = append(r.updates, updates)
