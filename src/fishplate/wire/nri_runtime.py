@@ -138,7 +138,7 @@ class Runtime:
         self._options = options or RuntimeOptions()
         self._plugins: list[ConnectedPlugin] = []
         self._server: asyncio.Server | None = None
-        self._admitting: set[asyncio.Task[None]] = set()
+        self._kept: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
         self._changed = asyncio.Event()
         self.refused: list[str] = []  # why plugins were turned away
@@ -160,12 +160,12 @@ class Runtime:
         self._socket.chmod(0o600)
 
     async def stop(self) -> None:
+        """As a runtime that ends: sockets closed, nothing said."""
         if self._server is not None:
             self._server.close()
-        for task in self._admitting:
+        for task in self._kept:
             task.cancel()
-        for plugin in self._plugins:
-            plugin.trunk.close("the runtime stops")
+        await asyncio.gather(*self._kept, return_exceptions=True)
         self._socket.unlink(missing_ok=True)
 
     async def wait_for_plugins(self, count: int) -> tuple[ConnectedPlugin, ...]:
@@ -204,23 +204,23 @@ class Runtime:
     def _accept(self) -> asyncio.Protocol:
         plugin = ConnectedPlugin(self._options, self._on_update)
         task = asyncio.get_running_loop().create_task(self._keep(plugin))
-        self._admitting.add(task)
-        task.add_done_callback(self._admitting.discard)
+        self._kept.add(task)
+        task.add_done_callback(self._kept.discard)
         return plugin.trunk
 
     async def _keep(self, plugin: ConnectedPlugin) -> None:
         try:
             async with self._one_by_one:
                 self._on_update(await plugin.admit(self._world()))
+            self._plugins = sorted([*self._plugins, plugin], key=lambda one: one.name)
+            self._note_change()
+            await plugin.closed
         except OutsideError as error:
             self.refused.append(str(error))
-            plugin.trunk.close(str(error))
-            return
-        self._plugins = sorted([*self._plugins, plugin], key=lambda one: one.name)
-        self._note_change()
-        await plugin.closed
-        self._plugins.remove(plugin)
-        self._note_change()
+        finally:
+            plugin.trunk.close("the runtime stops")
+            self._plugins = [one for one in self._plugins if one is not plugin]
+            self._note_change()
 
     def _note_change(self) -> None:
         self._changed.set()

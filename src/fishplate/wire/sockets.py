@@ -37,33 +37,35 @@ class SocketPaths(msgspec.Struct, frozen=True, kw_only=True):
 def plan_socket_paths(driver: str, *, plugins: Path, registry: Path, pod_uid: str = "") -> SocketPaths:
     """Where k8s.io/dynamic-resource-allocation puts them (kubeletplugin/draplugin.go); `plugins` is the directory of
     all plugins, /var/lib/kubelet/plugins. With `pod_uid` the names differ from pod to pod, for rolling updates."""
-    service = plugins / driver / (f"dra-{pod_uid}.sock" if pod_uid else "dra.sock")
-    registration = next((path for path in _registration_names(driver, registry, pod_uid) if _fits(path)), None)
-    for path in (service, registration):
-        if path is None or not _fits(path):
-            raise InputError(
-                f"a socket's path may have {MAX_PATH} bytes",
-                where=str(path or registry),
-                remedy="use a shorter driver name or kubelet directory",
-            )
-    assert registration is not None
-    return SocketPaths(service=service, registration=registration)
+    service = _first_that_fits(plugins / driver, _service_names(pod_uid))
+    return SocketPaths(service=service, registration=_first_that_fits(registry, _registration_names(driver, pod_uid)))
 
 
-def _registration_names(driver: str, registry: Path, pod_uid: str) -> list[Path]:
+def _service_names(pod_uid: str) -> list[str]:
+    """The kubelet is told this one, so that any name will do."""
+    return [f"dra-{pod_uid}.sock", f"dra-{_digest(pod_uid, 8)}.sock"] if pod_uid else ["dra.sock"]
+
+
+def _registration_names(driver: str, pod_uid: str) -> list[str]:
     if not pod_uid:
-        return [registry / f"{driver}-reg.sock"]
-    short, shortest = _digest(pod_uid.encode(), 8), _digest(f"{driver}\0{pod_uid}".encode(), 16)
-    names = [f"{driver}-{pod_uid}-reg.sock", f"{driver}-{short}-reg.sock", f"dra-{shortest}-reg.sock"]
-    return [registry / name for name in names]
+        return [f"{driver}-reg.sock"]
+    short, shortest = _digest(pod_uid, 8), _digest(f"{driver}\0{pod_uid}", 16)
+    return [f"{driver}-{pod_uid}-reg.sock", f"{driver}-{short}-reg.sock", f"dra-{shortest}-reg.sock"]
 
 
-def _digest(text: bytes, size: int) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text).digest()[:size]).decode().rstrip("=")
+def _first_that_fits(folder: Path, names: list[str]) -> Path:
+    for name in names:
+        if len(os.fsencode(folder / name)) <= MAX_PATH:
+            return folder / name
+    raise InputError(
+        f"a socket's path may have {MAX_PATH} bytes",
+        where=str(folder / names[-1]),
+        remedy="use a shorter driver name or kubelet directory",
+    )
 
 
-def _fits(path: Path) -> bool:
-    return len(os.fsencode(path)) <= MAX_PATH
+def _digest(text: str, size: int) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:size]).decode().rstrip("=")
 
 
 def remove_stale_socket(path: Path) -> None:

@@ -3,7 +3,7 @@
 A call is served inside the socket's own callback: read, decode, handler, encode, write, with no task in between. Only a
 handler that returns an awaitable gets a task, and a deadline.
 
-What it refuses to do: to hold what a peer does not fetch (while our answers are not read, we do not read either), to
+What it refuses to do: to hold what a peer does not fetch (while our answers are not read we serve and read nothing), to
 run more than `calls.MAX_UNDER_WAY` handlers at once, and to let a failing handler be silent: every failure is answered
 with an error status, which makes the runtime refuse the container.
 """
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from fishplate.errors import FishplateError, OutsideError
 from fishplate.wire import mux, ttrpc
-from fishplate.wire.calls import MAX_UNDER_WAY, Call, Incoming, Outgoing
+from fishplate.wire.calls import MAX_UNDER_WAY, Call, Incoming, Outgoing, Refusal
 from fishplate.wire.ttrpc import Code, StatusError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 # Of the time the caller waits, how much a handler may take: the answer must be there before the caller gives up.
 HEADROOM = 0.8
+LINGER = 1.0  # seconds that a peer has to fetch our last words
 
 
 class Trunk(asyncio.Protocol):
@@ -37,7 +39,7 @@ class Trunk(asyncio.Protocol):
         serve: Callable[[ttrpc.Request], ttrpc.Served],
         on_lost: Callable[[str], None],
     ) -> None:
-        self.patience: float | None = None  # seconds the other side waits for an answer, where it has told
+        self.patience: float | None = None  # seconds the other side waits, for calls that do not say
         self._serves_on = serves_on
         self._asks_on = asks_on
         self._serve = serve
@@ -47,6 +49,8 @@ class Trunk(asyncio.Protocol):
         self._outgoing = Outgoing()
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
+        self._backlog: deque[Call | Refusal] = deque()
+        self._paused = False
         self._transport: asyncio.Transport | None = None
         self._reason = "the other side closed the connection"
 
@@ -63,26 +67,27 @@ class Trunk(asyncio.Protocol):
             return
         for connection, piece in pieces:
             if connection == self._serves_on:
-                for found in self._incoming.feed(piece):
-                    if isinstance(found, Call):
-                        self._answer(found)
-                    else:
-                        self._send(self._serves_on, found.message)
+                self._backlog.extend(self._incoming.feed(piece))
+                self._serve_backlog()
             elif connection == self._asks_on:
                 for answer in self._outgoing.feed(piece):
                     self._settle(answer.stream, answer.outcome)
             # Go drops frames of connections that nobody opened; so do we.
 
     def pause_writing(self) -> None:
+        self._paused = True
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        if self._transport is not None:
+        self._paused = False
+        self._serve_backlog()
+        if self._transport is not None and not self._paused:
             self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._backlog.clear()
         if exc is not None:
             self._reason = str(exc)
         for task in self._under_way:
@@ -92,6 +97,15 @@ class Trunk(asyncio.Protocol):
         self._on_lost(self._reason)
 
     # What we are asked.
+
+    def _serve_backlog(self) -> None:
+        """Serve until our answers are not fetched; what was read by then, one read of the socket at most, waits."""
+        while self._backlog and not self._paused:
+            found = self._backlog.popleft()
+            if isinstance(found, Call):
+                self._answer(found)
+            else:
+                self._send(self._serves_on, found.message)
 
     def _answer(self, call: Call) -> None:
         try:
@@ -114,8 +128,8 @@ class Trunk(asyncio.Protocol):
         task.add_done_callback(self._under_way.discard)
 
     async def _finish(self, call: Call, result: Coroutine[object, object, bytes]) -> None:
-        waits = [wait for wait in (call.request.timeout, self.patience) if wait is not None]
-        limit = min(waits) * HEADROOM if waits else None
+        wait = self.patience if call.request.timeout is None else call.request.timeout
+        limit = None if wait is None else wait * HEADROOM
         timer = asyncio.timeout(limit)
         try:
             async with timer:
@@ -170,7 +184,9 @@ class Trunk(asyncio.Protocol):
             self._transport.write(mux.frame_message(connection, message))
 
     def close(self, reason: str) -> None:
-        """What was written is still sent; `on_lost` follows, with this reason."""
+        """What was written is still sent, if the peer fetches it soon; `on_lost` follows, with this reason."""
         if self._transport is not None and not self._transport.is_closing():
             self._reason = reason
             self._transport.close()
+            if self._transport.get_write_buffer_size():
+                asyncio.get_running_loop().call_later(LINGER, self._transport.abort)
