@@ -11,7 +11,7 @@ from fishplate.wire.nri import Adjustment, Container, DeviceNode, Event, Pod, Ru
 from fishplate.wire.nri_plugin import Phase, Plugin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
 POD_EVENTS = Event.RUN_POD_SANDBOX | Event.STOP_POD_SANDBOX | Event.REMOVE_POD_SANDBOX
@@ -87,6 +87,12 @@ async def running_plugin(handler: Recorder, socket: Path, *, ready: bool = True)
             await plugin.stop()
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """For what nobody tells of."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
 class Claims:
     """A DRA driver's handler that prepares every claim with one device."""
 
@@ -94,7 +100,9 @@ class Claims:
         self.asked: list[str] = []
         self.answers: Mapping[str, Prepared] | None = None  # instead of its own
         self.refusal: Exception | None = None
-        self.health: asyncio.Queue[Sequence[DeviceHealth]] = asyncio.Queue()
+        self.health: Sequence[DeviceHealth] = ()
+        self.watching = 0
+        self._changed = asyncio.Event()
 
     async def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, Prepared]:
         self._note("prepare", claims)
@@ -113,8 +121,19 @@ class Claims:
         return {claim.uid: "" for claim in claims}
 
     async def watch_health(self) -> AsyncIterator[Sequence[DeviceHealth]]:
-        while True:
-            yield await self.health.get()
+        self.watching += 1
+        try:
+            while True:
+                changed = self._changed
+                yield self.health
+                await changed.wait()
+        finally:
+            self.watching -= 1
+
+    def tell(self, health: Sequence[DeviceHealth]) -> None:
+        self.health = health
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _note(self, verb: str, claims: Sequence[ClaimRef]) -> None:
         self.asked.append(f"{verb} {', '.join(f'{claim} {claim.uid}' for claim in claims)}")

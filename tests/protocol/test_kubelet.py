@@ -12,7 +12,7 @@ from fishplate.errors import OutsideError
 from fishplate.wire.kubelet import Prepared, PreparedDevice
 from fishplate.wire.kubelet_server import KubeletServer, RegistrationPhase, SocketPaths, plan_socket_paths
 from oracle.peers import Peer, PeerError
-from tests.recording import Claims, healthy
+from tests.recording import Claims, healthy, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,9 +104,11 @@ def test_an_answer_of_a_megabyte_arrives(kubelet_binary: Path, tmp_path: Path) -
 @pytest.mark.parametrize("version", ["v1", "v1alpha1"])
 def test_health_is_streamed(kubelet_binary: Path, tmp_path: Path, version: str) -> None:
     async def body(peer: Peer, server: KubeletServer, handler: Claims, paths: SocketPaths) -> None:
-        handler.health.put_nowait([healthy("ib0")])
-        handler.health.put_nowait([healthy("ib0", message="ü" * 2000), healthy("ib1")])
-        first, second = await peer.ask("watch", socket=str(paths.service), version=version, count=2)
+        handler.tell([healthy("ib0")])
+        watch = asyncio.create_task(peer.ask("watch", socket=str(paths.service), version=version, count=2))
+        await until(lambda: handler.watching == 1)
+        handler.tell([healthy("ib0", message="ü" * 2000), healthy("ib1")])
+        first, second = await watch
         assert [one["device"]["device_name"] for one in first] == ["ib0"]
         assert [one["device"]["device_name"] for one in second] == ["ib0", "ib1"]
         assert (first[0]["health"], first[0]["last_updated_time"]) == (1, 1_700_000_000)

@@ -13,7 +13,7 @@ from fishplate.wire import kubelet_codec as codec
 from fishplate.wire.proto import dra_pb2, health_pb2, registration_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
     from fishplate.wire.kubelet import ClaimRef, DeviceHealth, Prepared
@@ -97,7 +97,7 @@ class Kubelet:
         self._check_complete(claims, set(errors))
         return errors
 
-    async def watch_health(self, version: str = "v1.DRAResourceHealth") -> AsyncIterator[list[DeviceHealth]]:
+    async def watch_health(self, version: str = "v1.DRAResourceHealth") -> AsyncGenerator[list[DeviceHealth], None]:
         call = self._channel.unary_stream(
             f"/{codec.HEALTH_SERVICES[version]}/NodeWatchResources",
             request_serializer=health_pb2.NodeWatchResourcesRequest.SerializeToString,

@@ -14,6 +14,7 @@ import asyncio
 import enum
 import logging
 import time
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -217,8 +218,14 @@ class KubeletServer:
     async def _watch(
         self, request: health_pb2.NodeWatchResourcesRequest, context: object
     ) -> AsyncIterator[health_pb2.NodeWatchResourcesResponse]:
-        async for devices in self._handler.watch_health():
-            yield codec.write_health(devices)
+        watch = self._handler.watch_health()
+        try:
+            async for devices in watch:
+                yield codec.write_health(devices)
+        finally:
+            # The kubelet is gone; a generator shall know now, and not when it is collected.
+            if isinstance(watch, AsyncGenerator):
+                await watch.aclose()
 
     def _change(self, **fields: object) -> None:
         self._registration = msgspec.structs.replace(self._registration, since=self._clock(), **fields)

@@ -15,20 +15,14 @@ from fishplate.wire.nri import Container, Event, Pod, Update
 from fishplate.wire.nri_plugin import Phase, Plugin, PluginState
 from fishplate.wire.nri_runtime import Runtime, RuntimeOptions
 from fishplate.wire.ttrpc import StatusError
-from tests.recording import UVERBS, Recorder, running_plugin
+from tests.recording import UVERBS, Recorder, running_plugin, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 POD = Pod(id="s", uid="u", namespaces={"network": "/run/netns/u"})
 CONTAINER = Container(id="c", name="main", env=("A=1",))
 OLD = RuntimeOptions(version="v1.7.28", nri_version="")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - nobody tells of these
-        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("options", [RuntimeOptions(), OLD])
