@@ -106,6 +106,9 @@ def command(**flags: object) -> None:
     """
     import asyncio
 
+    from fishplate.driver.memory import use_one_arena
+
+    use_one_arena()
     from fishplate.driver.logs import set_up_logging
     from fishplate.driver.options import Options
     from fishplate.driver.run import run_driver

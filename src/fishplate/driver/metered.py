@@ -35,9 +35,9 @@ class MeteredDra:
         return self._health.watch()
 
     def _note(self, method: str, began: float, errors: list[str]) -> None:
-        self._metrics.dra_seconds.labels(method).observe(time.perf_counter() - began)
+        self._metrics.dra_seconds.of(method).observe(time.perf_counter() - began)
         for error in errors:
-            self._metrics.dra_requests.labels(method, "failed" if error else "success").inc()
+            self._metrics.dra_requests.of(method, "failed" if error else "success").inc()
 
 
 class MeteredNri:
@@ -97,5 +97,5 @@ class MeteredNri:
         self._attacher.other_event(event, pod, container)
 
     def _note(self, method: str, outcome: str, began: float) -> None:
-        self._metrics.nri_seconds.labels(method, outcome).observe(time.perf_counter() - began)
-        self._metrics.nri_requests.labels(method, outcome).inc()
+        self._metrics.nri_seconds.of(method, outcome).observe(time.perf_counter() - began)
+        self._metrics.nri_requests.of(method, outcome).inc()

@@ -49,6 +49,7 @@ class Publisher:
         driver: str,
         node: str,
         on_change: Callable[[PublishState], None] = lambda _: None,
+        on_write: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
@@ -60,6 +61,7 @@ class Publisher:
         self._listed = False
         self._wake = asyncio.Event()
         self._on_change = on_change
+        self._on_write = on_write
         self._clock = clock
         self.state = PublishState()
 
@@ -147,6 +149,7 @@ class Publisher:
                 await self._refresh()
             except FishplateError as error:
                 _log.error("cannot publish resource slices: %s", error)
+                self._on_write("failed")
                 self._tell(failures=self.state.failures + 1, error=str(error))
                 backoff = min(backoff * 2, _MAX_BACKOFF_S)
                 self._wake.set()
@@ -215,6 +218,7 @@ class Publisher:
         return OwnerReference(api_version="v1", kind="Node", name=self._node, uid=node.metadata.uid, controller=True)
 
     def _count(self) -> None:
+        self._on_write("success")
         self._tell(writes=self.state.writes + 1)
 
     def _tell(self, **changes: object) -> None:

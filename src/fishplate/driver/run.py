@@ -22,6 +22,7 @@ from fishplate.driver.filter import DEFAULT_FILTER, compile_filter
 from fishplate.driver.health import HealthBoard
 from fishplate.driver.http import serve_pages
 from fishplate.driver.inventory import NodeInventory
+from fishplate.driver.memory import give_back
 from fishplate.driver.metered import MeteredDra, MeteredNri
 from fishplate.driver.metrics import Metrics
 from fishplate.driver.neighbours import refuse_if_occupied
@@ -67,11 +68,17 @@ class Driver:
         self._inventory = NodeInventory(self._scan)
         self._store = open_store(options.db_path)
         self._health = HealthBoard(node)
-        self._publisher = Publisher(api, driver=options.driver_name, node=node, on_change=self._on_publish)
+        self._publisher = Publisher(
+            api,
+            driver=options.driver_name,
+            node=node,
+            on_change=self._on_publish,
+            on_write=lambda outcome: self.metrics.api_writes.of("resource-slice", outcome).inc(),
+        )
         self._status = StatusWriter(
             api,
             manager=options.driver_name,
-            on_write=lambda outcome: self.metrics.api_writes.labels("claim-status", outcome).inc(),
+            on_write=lambda outcome: self.metrics.api_writes.of("claim-status", outcome).inc(),
         )
         self._events = EventWriter(api, component=options.driver_name, node=node)
         self._reporter = Reporter(
@@ -222,6 +229,8 @@ class Driver:
         await self._facts.settled()
         self._settled = True
         self._publish()
+        await self._kubelet.wait_until(RegistrationPhase.REGISTERED)
+        give_back()
 
     async def _release_orphans(self) -> None:
         while True:
@@ -239,7 +248,7 @@ class Driver:
             return scan(Tree(self._options.root), catalog=self._catalog, size=self._size)
 
     def _on_scan(self, cause: Cause, inventory: Inventory) -> None:
-        self.metrics.scans.labels(cause).inc()
+        self.metrics.scans.of(cause).inc()
         self._health.note(inventory)
         self._preparer.follow(inventory)
         if self._facts is not None:
@@ -287,8 +296,10 @@ class Driver:
             self.metrics.nri_connections.inc()
 
     def _current_metrics(self) -> bytes:
-        if self._facts is not None and (age := self._facts.facts.state.age_seconds) is not None:
-            self.metrics.metadata_age.set(age)
+        if self._facts is not None:
+            state = self._facts.facts.state
+            self.metrics.metadata_age.set(state.age_seconds or 0.0)
+            self.metrics.metadata_failures.set(state.failures)
         self.metrics.status_waiting.set(self._status.waiting)
         return self.metrics.text()
 
