@@ -1,4 +1,4 @@
-"""The list of mutants, as data: protections.toml."""
+"""The list of mutants, as data: the .toml files beside this one, a room or two in each."""
 
 import tomllib
 from pathlib import Path
@@ -24,8 +24,8 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_mutants() -> tuple[Mutant, ...]:
-    text = (ROOT / "mutants" / "protections.toml").read_text()
-    return msgspec.convert(tomllib.loads(text), _File).mutant
+    files = sorted((ROOT / "mutants").glob("*.toml"))
+    return tuple(one for path in files for one in msgspec.convert(tomllib.loads(path.read_text()), _File).mutant)
 
 
 def apply_mutant(root: Path, mutant: Mutant) -> str:
