@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, MapExpr, Message, Select
 from fishplate.cel.attributes import Absolute, Attribute, Computed, Conditional, Constant, Node, Qualifier, Relative
@@ -39,8 +39,16 @@ class BuildError(Exception):
     """The expression type-checks but cannot be made into a program."""
 
 
-def build(checked: Checked, declared: Declarations, *, modern: bool) -> Node:
-    return _Builder(checked, declared, modern=modern).node(checked.expr)
+class Built(NamedTuple):
+    """The root, and the nodes of the calls in it by id."""
+
+    node: Node
+    calls: dict[int, Node]
+
+
+def build(checked: Checked, declared: Declarations, *, modern: bool) -> Built:
+    builder = _Builder(checked, declared, modern=modern)
+    return Built(builder.node(checked.expr), builder.calls)
 
 
 class _Builder:
@@ -49,6 +57,7 @@ class _Builder:
         self._declared = declared
         self._modern = modern
         self._nothing = Root(None, modern=modern)
+        self.calls: dict[int, Node] = {}
 
     def node(self, expr: Expr) -> Node:
         if expr.id in self._checked.names:
@@ -128,7 +137,8 @@ class _Builder:
         strict = expr.function != "@not_strictly_false"
         args = tuple(operands)
         call = CallNode(expr.id, expr.function, chosen, args, binding.call, eager=binding.eager, strict=strict)
-        return self._optimised(call)
+        self.calls[expr.id] = self._optimised(call)
+        return self.calls[expr.id]
 
     def _branch(self, node: Node) -> Attribute:
         return self._attribute(node)

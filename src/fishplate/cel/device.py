@@ -1,68 +1,103 @@
 """A device as selectors see it: driver, attributes, capacity, and whether it may be allocated more than once.
 
-Built for fleets: the attributes stay the plain mapping they came as, keyed by qualified name, so that 80,000 devices
-can share keys and values. The nested maps that CEL talks about are made only when an expression walks over them.
+Nothing is converted before it is read. The attributes stay the mapping that a ResourceSlice was decoded to, keyed by
+qualified name; generated selectors take the few values they want straight from it, and the nested maps that CEL talks
+about are made only when the evaluator walks over them. What upstream does for every device, look at every attribute
+and fail where one has no usable value, is done for every device here too.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 from fishplate.cel.values import CelMap, DomainMap, Value
+from fishplate.errors import InputError
+from fishplate.k8s.quantity import Quantity, parse_quantity
+from fishplate.k8s.semver import Semver, parse_semver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fishplate.k8s.quantity import Quantity
-    from fishplate.k8s.semver import Semver
+    from fishplate.k8s.resource import DeviceAttribute, DeviceCapacity, QuantityText
 
 Scalar: TypeAlias = "int | bool | str | Semver"
 AttributeValue: TypeAlias = "Scalar | tuple[Scalar, ...]"
 
 
-class Device:
-    """`problem` is set where upstream fails before it evaluates anything: then every selector fails with that message.
+class Device(msgspec.Struct, gc=False):
+    """A view of a device in a slice. Cheap to make: one for each device of a fleet, again and again.
 
-    `plain` devices have neither a problem nor list attributes.
+    `sound` says for which kind of environment every attribute was found usable: True for one that accepts lists, False
+    for one that does not, None while nobody looked.
     """
 
-    __slots__ = ("allow_multiple_allocations", "attributes", "capacity", "driver", "has_lists", "plain", "problem")
+    driver: str
+    attributes: Mapping[str, DeviceAttribute]
+    capacity: Mapping[str, DeviceCapacity] = {}
+    allow_multiple_allocations: bool = False
+    sound: bool | None = None
 
-    def __init__(
-        self,
-        driver: str,
-        attributes: Mapping[str, AttributeValue],
-        capacity: Mapping[str, Quantity] | None = None,
-        *,
-        allow_multiple_allocations: bool = False,
-        has_lists: bool | None = None,
-        problem: str = "",
-    ) -> None:
-        self.driver = driver
-        self.attributes = attributes
-        self.capacity: Mapping[str, Quantity] = capacity if capacity is not None else {}
-        self.allow_multiple_allocations = allow_multiple_allocations
-        self.has_lists = tuple in map(type, attributes.values()) if has_lists is None else has_lists
-        self.problem = problem
-        self.plain = not (problem or self.has_lists)
-
-    def first_list(self) -> str:
-        """The name of a list attribute; only asked for where there is one."""
-        return next(name for name, value in self.attributes.items() if isinstance(value, tuple))
-
-    def as_value(self) -> CelMap:
-        """The `device` variable."""
+    def as_value(self, *, lists: bool) -> CelMap:
+        """The `device` variable; InputError where an attribute has no usable value, whatever the selector reads."""
         return CelMap.of(
             {
                 "driver": self.driver,
                 "allowMultipleAllocations": self.allow_multiple_allocations,
-                "attributes": _by_domain(self.driver, self.attributes),
-                "capacity": _by_domain(self.driver, self.capacity),
+                "attributes": by_domain(self.driver, self.read_attributes(lists=lists)),
+                "capacity": by_domain(self.driver, self.read_capacity()),
             }
         )
 
+    def read_attributes(self, *, lists: bool) -> dict[str, Value]:
+        values: dict[str, Value] = {}
+        for name, attribute in self.attributes.items():
+            try:
+                values[name] = attribute_value(attribute, lists=lists)
+            except InputError as error:
+                raise InputError(f"attribute {name}: {error.what}") from error
+        return values
 
-def _by_domain(driver: str, values: Mapping[str, Value]) -> DomainMap:
+    def read_capacity(self) -> dict[str, Value]:
+        return {name: amount(entry.value) for name, entry in self.capacity.items()}
+
+
+def attribute_value(attribute: DeviceAttribute, *, lists: bool) -> AttributeValue:
+    """The one value, looked for in upstream's order; InputError says what upstream says.
+
+    Lists come first where they are accepted. Where they are not, they are as good as not there.
+    """
+    if lists:
+        for plain in (attribute.ints, attribute.bools, attribute.strings):
+            if plain is not None:
+                return plain
+        if attribute.versions is not None:
+            return tuple(_version(text) for text in attribute.versions)
+    if attribute.int_ is not None:
+        return attribute.int_
+    if attribute.bool_ is not None:
+        return attribute.bool_
+    if attribute.string is not None:
+        return attribute.string
+    if attribute.version is not None:
+        return _version(attribute.version)
+    raise InputError("unsupported attribute value")
+
+
+def _version(text: str) -> Semver:
+    try:
+        return parse_semver(text)
+    except InputError as error:
+        raise InputError(f"parse semantic version: {error.what}") from error
+
+
+def amount(written: QuantityText) -> Quantity:
+    """JSON allows a bare number where a quantity stands, and spaces around a text."""
+    return parse_quantity(str(written).strip())
+
+
+def by_domain(driver: str, values: Mapping[str, Value]) -> DomainMap:
     domains: dict[str, dict[str, Value]] = {}
     for name, value in values.items():
         domain, slash, key = name.partition("/")

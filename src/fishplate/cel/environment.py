@@ -54,12 +54,12 @@ class Environment:
         if not self._accepts(output):
             raise CelCompileError(f"must evaluate to bool or the unknown type, not {output.declared}")
         try:
-            node = build(checked, self.declared, modern=self.modern)
+            built = build(checked, self.declared, modern=self.modern)
         except BuildError as error:
             raise CelCompileError(f"program instantiation failed: {error}") from error
         return Program(
             source=source,
-            node=node,
+            built=built,
             checked=checked,
             cost=estimate_cost(checked, modern=self.modern),
             spans=spans,

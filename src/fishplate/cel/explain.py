@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from fishplate.cel.checker import Checked
     from fishplate.cel.declarations import Declarations
-    from fishplate.cel.device import Device
 
 _LONGEST = 200
 
@@ -45,7 +44,7 @@ def explain(
     checked: Checked,
     spans: dict[int, tuple[int, int]],
     declared: Declarations,
-    device: Device,
+    device: CelMap,
     *,
     modern: bool,
 ) -> list[Clause]:
@@ -85,8 +84,8 @@ def _wrapped(expr: ast.Expr, outer: tuple[ast.Fold, ...]) -> ast.Expr:
     return expr
 
 
-def _evaluate(expr: ast.Expr, checked: Checked, declared: Declarations, device: Device, *, modern: bool) -> Value:
-    node = build(checked._replace(expr=expr), declared, modern=modern)
+def _evaluate(expr: ast.Expr, checked: Checked, declared: Declarations, device: CelMap, *, modern: bool) -> Value:
+    node, _ = build(checked._replace(expr=expr), declared, modern=modern)
     try:
         return node.eval(Root(device, modern=modern))
     except Cancelled as stop:
@@ -101,7 +100,7 @@ def _seen(
     checked: Checked,
     spans: dict[int, tuple[int, int]],
     declared: Declarations,
-    device: Device,
+    device: CelMap,
     *,
     modern: bool,
 ) -> Iterator[Seen]:

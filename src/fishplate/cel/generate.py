@@ -1,347 +1,341 @@
-"""Python source for the selectors people write, so that matching a fleet takes a fraction of a microsecond a device.
+"""Python source for selectors, so that matching a fleet takes a microsecond or two a device.
 
-The reference evaluator stays the authority. The generated function covers selections with constant keys, comparisons
-with constants, versions, quantities, a few string tests, and logic over them; on anything unexpected (a missing key, a
-value of another type, a long string) it raises, and the reference evaluator answers instead.
+The reference evaluator stays the authority. Generated code knows no errors and counts no cost: on anything unexpected
+(a missing key, a value of another type, a long string) it raises, and the reference evaluator answers instead.
 
-Why it may skip the cost limit: every size that enters a cost is that of a literal or of a string of at most 64
-characters (checked where it matters), so a step costs at most eight units for each character of the text; loops run
-over literals or over at most 64 values, are not nested, and are left out where turns times text could come near it.
+Why it may skip the cost limit. There are two sorts of generated code, and a reason for each.
+- Plain code covers selections with constant keys, comparisons with constants, versions, quantities, a few string tests,
+  and logic over them. Every size that enters a cost is that of a literal or of a string of at most 64 characters
+  (checked where it matters), so a step costs at most eight units for each character of the text; loops run over
+  literals or over at most 64 values, are not nested, and are left out where turns times text could come near the limit.
+- Measured code covers most of the rest, by calling the evaluator's own functions. It is made only where the estimate,
+  the most that an expression can cost on any device that the API accepts, is a tenth of the limit at most; and it
+  refuses values that are longer than the API accepts.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from fishplate.cel.access import Aliases, Path, device_path, tested_path
+from fishplate.cel.access import Aliases, device_path, tested_path
 from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, Select
+from fishplate.cel.comparisons import literals, write_comparison, write_equal, write_membership, write_order
 from fishplate.cel.guards import LONGEST_VALUE, NAMES, Unsupported
 from fishplate.cel.library.re2 import RegexError, compile_re2
+from fishplate.cel.plan import CallNode, Const, Membership
+from fishplate.cel.readings import Readings
+from fishplate.cel.snippet import Scratch, Snippet
 from fishplate.cel.tracker import COST_LIMIT
 from fishplate.errors import InputError
 from fishplate.k8s.quantity import Quantity, parse_quantity
 from fishplate.k8s.semver import Semver, normalize_semver, parse_semver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from fishplate.cel.attributes import Node
+    from fishplate.cel.checker import Checked
     from fishplate.cel.device import Device
     from fishplate.cel.values import Value
 
 _LONGEST_TEXT = 10_240
 _UNITS = 8
-_ORDER = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_MARGIN = 10
+# Python's own parser takes 200 brackets inside each other; a level of ours needs three at most.
+_DEEPEST = 50
 _TEXT_TESTS = {"startsWith": "{0}.startswith({1})", "endsWith": "{0}.endswith({1})", "contains": "({1} in {0})"}
+_RESULTS = {"bool": ("bool", "flag"), "int": ("int", "integer"), "string": ("str", "text")}
 
 
-class _Code(NamedTuple):
-    """Python source of an expression; kind is bool, attr (any attribute value), str, int, semver, quantity or const."""
-
-    kind: str
-    text: str
-    value: Value = None
-
-
-def generate(expr: Expr, source: str, *, lists: bool, modern: bool) -> Callable[[Device], bool] | None:
-    """The function, or None if the expression is outside the subset."""
+def generate(
+    checked: Checked, calls: Mapping[int, Node], source: str, cost: int, *, lists: bool, modern: bool
+) -> Callable[[Device], bool] | None:
+    """The function, or None where none is made. `calls` are the evaluator's nodes for calls."""
     if len(source) > _LONGEST_TEXT:
         return None
-    writer = _Writer(modern=modern, most_turns=COST_LIMIT // 2 // (_UNITS * len(source)))
-    try:
-        body = writer.boolean(expr, {})
-    except Unsupported:
-        return None
-    guard = "device.problem" if lists else "not device.plain"
-    text = (
-        "def selector(device):\n"
-        f"    if {guard}: raise Unsupported\n"
-        "    A = device.attributes; C = device.capacity; D = device.driver\n"
-        f"    return {body}\n"
-    )
-    namespace: dict[str, object] = dict(writer.constants) | NAMES
-    # The text is made of our own templates, repr() of literals and numbered names: nothing of the user's runs as code.
-    exec(compile(text, "<selector>", "exec"), namespace)
-    selector: Callable[[Device], bool] = namespace["selector"]  # type: ignore[assignment]
-    return selector
+    most_turns = COST_LIMIT // 2 // (_UNITS * len(source))
+    for measured in (False, True) if cost * _MARGIN <= COST_LIMIT else (False,):
+        writer = _Writer(checked, calls, most_turns, lists=lists, modern=modern, measured=measured)
+        try:
+            return writer.function()
+        except Unsupported:
+            continue
+    return None
 
 
 class _Writer:
-    def __init__(self, *, modern: bool, most_turns: int) -> None:
-        self.constants: dict[str, Value] = {}
-        self._modern = modern
+    def __init__(
+        self,
+        checked: Checked,
+        calls: Mapping[int, Node],
+        most_turns: int,
+        *,
+        lists: bool,
+        modern: bool,
+        measured: bool,
+    ) -> None:
+        self._checked = checked
+        self._calls = calls
         self._most_turns = most_turns
-        self._loop: dict[str, _Code] = {}
-        self._temporary = 0
+        self._modern = modern
+        self._measured = measured
+        self._scratch = Scratch()
+        self._readings = Readings(self._scratch, lists=lists, measured=measured)
+        self._locals: dict[str, Snippet] = {}
+        self._known: dict[int, Snippet | None] = {}
+        self._depth = 0
 
-    def _constant(self, value: Value) -> str:
-        name = f"k{len(self.constants)}"
-        self.constants[name] = value
-        return name
+    def function(self) -> Callable[[Device], bool]:
+        body = self._boolean(self._checked.expr, {})
+        text = f"def selector(device):\n{self._readings.preamble()}    return {body}\n"
+        namespace: dict[str, object] = dict(self._scratch.constants) | NAMES
+        # The text is made of our own templates, repr() of literals and numbered names: nothing of the user's runs.
+        exec(compile(text, "<selector>", "exec"), namespace)
+        selector: Callable[[Device], bool] = namespace["selector"]  # type: ignore[assignment]
+        return selector
 
-    def _name(self) -> str:
-        self._temporary += 1
-        return f"t{self._temporary}"
+    def _boolean(self, expr: Expr, aliases: Aliases) -> str:
+        return _truth(self._code(expr, aliases))
 
-    # -- reading the device
-
-    def _read(self, path: Path) -> _Code:
-        match path:
-            case ("driver",):
-                return _Code("str", "D")
-            case ("allowMultipleAllocations",):
-                return _Code("bool", "device.allow_multiple_allocations")
-            case ("attributes", domain, name):
-                return _Code("attr", self._look_up("A", domain, name, "refuse()"))
-            case ("capacity", domain, name):
-                return _Code("quantity", self._look_up("C", domain, name, "refuse()"))
-        raise Unsupported
-
-    def _look_up(self, table: str, domain: str, name: str, otherwise: str) -> str:
-        """By qualified name, or by bare name where the domain is the driver's."""
-        if "/" in domain:
+    def _code(self, expr: Expr, aliases: Aliases) -> Snippet:
+        """Every part is written once, also where its surroundings are then written in another way."""
+        if expr.id not in self._known:
+            self._known[expr.id] = None
+            self._depth += 1
+            if self._depth <= _DEEPEST:
+                with suppress(Unsupported):
+                    self._known[expr.id] = self._write(expr, aliases)
+            self._depth -= 1
+        code = self._known[expr.id]
+        if code is None:
             raise Unsupported
-        found = self._name()
-        qualified = f"({found} := {table}.get({f'{domain}/{name}'!r}))"
-        bare = f"{table}.get({name!r}, {otherwise})" if otherwise != "refuse()" else f"{table}[{name!r}]"
-        unqualified = otherwise if "/" in name else f"{bare} if D == {domain!r} else {otherwise}"
-        return f"({found} if {qualified} is not None else {unqualified})"
+        return code
 
-    def _presence(self, path: Path) -> _Code:
-        if len(path) != 3 or "/" in path[1] or path[0] not in ("attributes", "capacity"):
-            raise Unsupported
-        table = "A" if path[0] == "attributes" else "C"
-        qualified = f"{f'{path[1]}/{path[2]}'!r} in {table}"
-        if "/" in path[2]:
-            return _Code("bool", f"({qualified})")
-        return _Code("bool", f"({qualified} or D == {path[1]!r} and {path[2]!r} in {table})")
-
-    # -- expressions
-
-    def boolean(self, expr: Expr, aliases: Aliases) -> str:
-        code = self._code(expr, aliases)
-        if code.kind == "bool":
-            return code.text
-        if code.kind == "attr":
-            return f"flag({code.text})"
-        raise Unsupported
-
-    def _code(self, expr: Expr, aliases: Aliases) -> _Code:
-        if isinstance(expr, Ident) and expr.name in self._loop:
-            return self._loop[expr.name]
+    def _write(self, expr: Expr, aliases: Aliases) -> Snippet:
+        if isinstance(expr, Ident) and expr.name in self._locals:
+            return self._locals[expr.name]
         path = device_path(expr, aliases)
         if path is not None:
-            return self._read(path)
-        if isinstance(expr, Literal):
-            if type(expr.value) is bool:
-                return _Code("bool", repr(expr.value), expr.value)
-            if type(expr.value) in (str, int):
-                return _Code("const", repr(expr.value), expr.value)
-            raise Unsupported
-        if isinstance(expr, Select) and (tested := tested_path(expr, aliases)):
-            return self._presence(tested)
-        if isinstance(expr, Fold) and expr.is_bind:
-            bound = device_path(expr.init, aliases)
-            # Only whole domains: a bound device.attributes behaves differently where it is empty.
-            if bound is None or len(bound) != 2:
-                raise Unsupported
-            return self._code(expr.result, {**aliases, expr.accu: bound})
-        if isinstance(expr, Fold):
-            return self._quantifier(expr, aliases)
-        if isinstance(expr, Call):
-            return self._call(expr, aliases)
+            return self._readings.read(path)
+        match expr:
+            case Literal():
+                return self._literal(expr.value)
+            case Select(test=True) if tested := tested_path(expr, aliases):
+                return self._readings.presence(tested)
+            case Select(test=False) if self._measured and expr.id not in self._checked.names:
+                return Snippet("any", f"element({self._code(expr.operand, aliases).text}, {expr.field!r})")
+            case Fold():
+                return self._bind(expr, aliases) if expr.is_bind else self._fold(expr, aliases)
+            case Call():
+                return self._call(expr, aliases)
+            case ListExpr() if self._measured and not expr.optional:
+                return Snippet("any", f"({''.join(f'{self._code(each, aliases).text}, ' for each in expr.elements)})")
         raise Unsupported
 
-    def _call(self, expr: Call, aliases: Aliases) -> _Code:
+    def _literal(self, value: Value) -> Snippet:
+        if type(value) is bool:
+            return Snippet("bool", repr(value), value)
+        if type(value) in (str, int):
+            return Snippet("const", repr(value), value)
+        if self._measured:
+            return Snippet("any", self._scratch.constant(value))
+        raise Unsupported
+
+    # -- calls
+
+    def _call(self, expr: Call, aliases: Aliases) -> Snippet:
         match expr.function:
             case "_&&_" | "_||_":
-                word = "and" if expr.function == "_&&_" else "or"
-                left, right = (self.boolean(arg, aliases) for arg in expr.args)
-                return _Code("bool", f"({left} {word} {right})")
+                word = " and " if expr.function == "_&&_" else " or "
+                return Snippet("bool", f"({word.join(self._boolean(arg, aliases) for arg in expr.args)})")
             case "!_":
-                return _Code("bool", f"(not {self.boolean(expr.args[0], aliases)})")
-            case "_==_" | "_!=_":
-                return self._equality(expr, aliases)
-            case "@in":
-                return self._membership(expr, aliases)
-            case "semver" | "quantity":
-                return self._parsed(expr)
+                return Snippet("bool", f"(not {self._boolean(expr.args[0], aliases)})")
             case "hasValue" if expr.target and (tested := tested_path(expr.target, aliases)):
-                return self._presence(tested)
-            case "orValue" if expr.target and (tested := tested_path(expr.target, aliases)):
-                return self._defaulted(tested, expr.args[0])
-        if expr.function in _ORDER:
-            return self._order(expr, aliases)
+                return self._readings.presence(tested)
+            case "orValue" if expr.target:
+                return self._or_value(expr.target, expr.args[0], aliases)
+            case "_?._" | "_[?_]" if self._measured and (tested := tested_path(expr, aliases)):
+                return self._readings.optional(tested)
+            case "@in" if tested := tested_path(expr, aliases):
+                return self._readings.presence(tested)
+            case "semver" | "quantity" if all(isinstance(arg, Literal) for arg in expr.args):
+                return self._parsed(expr)
+        try:
+            return self._known_call(expr, aliases)
+        except Unsupported:
+            if not self._measured:
+                raise
+        return self._any_call(expr, aliases)
+
+    def _known_call(self, expr: Call, aliases: Aliases) -> Snippet:
+        """Calls that have Python of their own."""
+        if expr.function in ("_==_", "_!=_"):
+            equal = write_equal(self._scratch, *(self._code(arg, aliases) for arg in expr.args))
+            return Snippet("bool", f"(not {equal})" if expr.function == "_!=_" else equal)
+        if expr.function == "@in":
+            return write_membership(self._scratch, self._code(expr.args[0], aliases), expr.args[1])
         if expr.target is not None:
-            return self._method(expr, expr.target, aliases)
+            return self._method(expr, self._code(expr.target, aliases), aliases)
+        if len(expr.args) == 2:
+            return write_order(expr.function, *(self._code(arg, aliases) for arg in expr.args))
         raise Unsupported
 
-    def _quantifier(self, expr: Fold, aliases: Aliases) -> _Code:
-        """exists() and all() with one variable, over string or integer literals or over a list attribute."""
-        step = expr.step
-        if expr.var2 or self._loop or not isinstance(step, Call) or step.function not in ("_||_", "_&&_"):
-            raise Unsupported
-        over, kind = self._range(expr.range, aliases)
-        turn = self._name()
-        self._loop[expr.var] = _Code(kind, turn)
-        body = self.boolean(step.args[1], {**aliases, expr.var: None})
-        self._loop.clear()
-        items, word = self._name(), "any" if step.function == "_||_" else "all"
-        # Python takes no assignment inside a comprehension's range, so the range gets its name before.
-        return _Code("bool", f"({items} := {over}, {word}([{body} for {turn} in {items}]))[1]")
+    def _any_call(self, expr: Call, aliases: Aliases) -> Snippet:
+        """Any other call, by the function that the evaluator would call."""
+        operands = [self._code(operand, aliases) for operand in expr.operands]
+        args = [operand.text for operand in operands]
+        match expr.function:
+            case "_==_":
+                return Snippet("bool", f"flag(equal({args[0]}, {args[1]}))")
+            case "_!=_":
+                return Snippet("bool", f"(equal({args[0]}, {args[1]}) is not True)")
+            case "_?_:_":
+                kind = operands[1].kind if operands[1].kind == operands[2].kind != "const" else "any"
+                return Snippet(kind, f"({args[1]} if {_truth(operands[0])} else {args[2]})")
+            case "_[_]":
+                return Snippet("any", f"element({args[0]}, {args[1]})")
+        match self._calls.get(expr.id):
+            case Const(value=value):
+                return Snippet("any", self._scratch.constant(value))
+            case Membership(members=members):
+                return Snippet("bool", f"is_member({args[0]}, {self._scratch.constant(members)})")
+            case CallNode(implementation=implementation, strict=True):
+                declared = self._checked.types[expr.id].kind
+                kind, guard = _RESULTS.get(declared, ("any", "sure"))
+                return Snippet(kind, f"{guard}({self._scratch.constant(implementation)}({', '.join(args)}))")
+        raise Unsupported
 
-    def _range(self, expr: Expr, aliases: Aliases) -> tuple[str, str]:
-        path = device_path(expr, aliases)
-        if path is not None:
-            if self._most_turns < LONGEST_VALUE or len(path) != 3 or path[0] != "attributes":
-                raise Unsupported
-            return f"short_list({self._read(path).text})", "attr"
-        if not isinstance(expr, ListExpr) or expr.optional or len(expr.elements) > self._most_turns:
+    def _or_value(self, target: Expr, default: Expr, aliases: Aliases) -> Snippet:
+        tested = tested_path(target, aliases)
+        if tested and isinstance(default, Literal) and type(default.value) in (str, int, bool):
+            return Snippet("attr", self._readings.read_or(tested, repr(default.value)))
+        if not self._measured:
             raise Unsupported
-        values = [element.value for element in expr.elements if isinstance(element, Literal)]
-        kinds = {type(value) for value in values}
-        if len(values) != len(expr.elements) or kinds not in ({str}, {int}):
-            raise Unsupported
-        return self._constant(tuple(values)), "str" if kinds == {str} else "int"
+        option, fallback = self._code(target, aliases), self._code(default, aliases)
+        seen = self._scratch.name()
+        return Snippet("any", f"({seen}.value if option({seen} := {option.text}).present else {fallback.text})")
 
-    def _defaulted(self, path: Path, default: Expr) -> _Code:
-        if len(path) != 3 or path[0] != "attributes" or not isinstance(default, Literal):
-            raise Unsupported
-        if type(default.value) not in (str, int, bool):
-            raise Unsupported
-        return _Code("attr", self._look_up("A", path[1], path[2], repr(default.value)))
-
-    def _parsed(self, expr: Call) -> _Code:
+    def _parsed(self, expr: Call) -> Snippet:
         """semver("…") and quantity("…") of literals; what does not parse is an error for the reference evaluator."""
-        literals = [arg.value for arg in expr.args if isinstance(arg, Literal)]
+        written = [arg.value for arg in expr.args if isinstance(arg, Literal)]
         try:
-            match expr.function, literals:
+            match expr.function, written:
                 case "quantity", [str() as text]:
-                    return self._known("quantity", parse_quantity(text))
+                    return self._constant("quantity", parse_quantity(text))
                 case "semver", [str() as text]:
-                    return self._known("semver", parse_semver(text))
+                    return self._constant("semver", parse_semver(text))
                 case "semver", [str() as text, bool() as normalize]:
-                    return self._known("semver", parse_semver(normalize_semver(text) if normalize else text))
+                    return self._constant("semver", parse_semver(normalize_semver(text) if normalize else text))
         except InputError as error:
             raise Unsupported from error
         raise Unsupported
 
-    def _known(self, kind: str, value: Semver | Quantity) -> _Code:
-        return _Code(kind, self._constant(value), value)
+    def _constant(self, kind: str, value: Semver | Quantity) -> Snippet:
+        return Snippet(kind, self._scratch.constant(value), value)
 
-    def _equality(self, expr: Call, aliases: Aliases) -> _Code:
-        left, right = (self._code(arg, aliases) for arg in expr.args)
-        equal = self._equal(left, right)
-        return _Code("bool", f"(not {equal})" if expr.function == "_!=_" else equal)
-
-    def _equal(self, left: _Code, right: _Code) -> str:
-        kinds = (left.kind, right.kind)
-        if kinds == ("quantity", "quantity"):
-            return f"({left.text}.nanos == {right.text}.nanos)"
-        if "quantity" in kinds:
-            raise Unsupported
-        if kinds in (("str", "const"), ("const", "str"), ("str", "str")):
-            return f"({left.text} == {right.text})"
-        if kinds in (("int", "const"), ("const", "int"), ("int", "int")) and str not in (
-            type(left.value),
-            type(right.value),
-        ):
-            return f"({left.text} == {right.text})"
-        if kinds == ("semver", "attr"):
-            return f"(version({right.text}).key == {left.text}.key)"
-        if kinds == ("attr", "semver"):
-            return f"({left.text} == {right.text})"
-        if "attr" in kinds and kinds != ("attr", "attr"):
-            return self._equal_attribute(left, right)
-        raise Unsupported
-
-    def _equal_attribute(self, left: _Code, right: _Code) -> str:
-        """An attribute of unknown type against a constant. A version on the left of another type is an error."""
-        attribute, other = (left, right) if left.kind == "attr" else (right, left)
-        seen = self._name()
-        if type(other.value) is str or other.kind == "str":
-            test = f"({seen} := {attribute.text}) == {other.text}"
-        elif type(other.value) is bool:
-            test = f"({seen} := {attribute.text}) is {other.text}"
-        elif type(other.value) is int or other.kind == "int":
-            test = f"({seen} := {attribute.text}) == {other.text} and {seen} is not True and {seen} is not False"
-        else:
-            raise Unsupported
-        if attribute is left:
-            return f"({test} or type({seen}) is Semver and refuse())"
-        return f"({test})"
-
-    def _membership(self, expr: Call, aliases: Aliases) -> _Code:
-        element, container = expr.args
-        if (tested := tested_path(expr, aliases)) is not None:
-            return self._presence(tested)
-        if not isinstance(container, ListExpr) or container.optional or not container.elements:
-            raise Unsupported
-        values = [item.value for item in container.elements if isinstance(item, Literal) and type(item.value) is str]
-        code = self._code(element, aliases)
-        if len(values) != len(container.elements) or code.kind not in ("attr", "str"):
-            raise Unsupported
-        members, seen = self._constant(frozenset(values)), self._name()
-        if code.kind == "str":
-            return _Code("bool", f"({code.text} in {members})")
-        # What is no string goes to the reference evaluator; a version there is an error.
-        return _Code("bool", f"({seen} in {members} if type({seen} := {code.text}) is str else refuse())")
-
-    def _order(self, expr: Call, aliases: Aliases) -> _Code:
-        left, right = (self._code(arg, aliases) for arg in expr.args)
-        texts = []
-        wanted = {type(code.value) for code in (left, right) if code.kind == "const"} | (
-            {int} if "int" in (left.kind, right.kind) else {str} if "str" in (left.kind, right.kind) else set()
-        )
-        if wanted not in ({int}, {str}):
-            raise Unsupported
-        for code in (left, right):
-            if code.kind == "attr":
-                texts.append(f"{'integer' if wanted == {int} else 'short_text'}({code.text})")
-            elif code.kind in ("const", "int", "str"):
-                texts.append(code.text)
-            else:
-                raise Unsupported
-        return _Code("bool", f"({texts[0]} {_ORDER[expr.function]} {texts[1]})")
-
-    def _method(self, expr: Call, target: Expr, aliases: Aliases) -> _Code:
-        subject = self._code(target, aliases)
-        args = expr.args
-        literal = args[0].value if len(args) == 1 and isinstance(args[0], Literal) else None
+    def _method(self, expr: Call, subject: Snippet, aliases: Aliases) -> Snippet:
+        literal = expr.args[0].value if len(expr.args) == 1 and isinstance(expr.args[0], Literal) else None
         if expr.function in _TEXT_TESTS and isinstance(literal, str):
-            return _Code("bool", _TEXT_TESTS[expr.function].format(self._text(subject), repr(literal)))
+            return Snippet("bool", _TEXT_TESTS[expr.function].format(self._text(subject), repr(literal)))
         if expr.function == "matches" and isinstance(literal, str):
             return self._matches(subject, literal)
-        if expr.function in ("isGreaterThan", "isLessThan", "compareTo") and len(args) == 1:
-            return self._comparison(expr.function, subject, self._code(args[0], aliases))
+        if expr.function in ("isGreaterThan", "isLessThan", "compareTo") and len(expr.args) == 1:
+            return write_comparison(self._scratch, expr.function, subject, self._code(expr.args[0], aliases))
         if expr.function == "includes" and subject.kind == "attr" and literal is not None:
-            wanted = self._code(args[0], aliases)
+            wanted = self._code(expr.args[0], aliases)
             search = "includes" if self._modern else "includes_short"
-            return _Code("bool", f"included({subject.text}, {wanted.text}, {search})")
-        if expr.function == "size" and not args and subject.kind == "str":
-            return _Code("int", f"len({subject.text})")
+            return Snippet("bool", f"included({subject.text}, {wanted.text}, {search})")
+        if expr.function == "size" and not expr.args and subject.kind == "str":
+            return Snippet("int", f"len({subject.text})")
         raise Unsupported
 
-    def _text(self, subject: _Code) -> str:
+    def _text(self, subject: Snippet) -> str:
+        if subject.kind == "str" and self._measured:
+            return subject.text
         if subject.kind in ("str", "attr"):
             return f"short_text({subject.text})"
         raise Unsupported
 
-    def _matches(self, subject: _Code, pattern: str) -> _Code:
+    def _matches(self, subject: Snippet, pattern: str) -> Snippet:
         try:
-            search = self._constant(compile_re2(pattern).search)
+            search = self._scratch.constant(compile_re2(pattern).search)
         except RegexError as error:
             raise Unsupported from error
-        return _Code("bool", f"({search}({self._text(subject)}) is not None)")
+        return Snippet("bool", f"({search}({self._text(subject)}) is not None)")
 
-    def _comparison(self, function: str, left: _Code, right: _Code) -> _Code:
-        if right.kind == "semver" and left.kind in ("attr", "semver"):
-            one = f"version({left.text}).key" if left.kind == "attr" else f"{left.text}.key"
-            two = f"{right.text}.key"
-        elif left.kind == right.kind == "quantity":
-            one, two = f"{left.text}.nanos", f"{right.text}.nanos"
-        else:
+    # -- names and loops
+
+    def _within(self, names: dict[str, Snippet], expr: Expr, aliases: Aliases) -> Snippet:
+        outer = self._locals
+        self._locals = outer | names
+        try:
+            return self._code(expr, {**aliases, **dict.fromkeys(names)})
+        finally:
+            self._locals = outer
+
+    def _bind(self, expr: Fold, aliases: Aliases) -> Snippet:
+        bound = device_path(expr.init, aliases)
+        if bound is not None and len(bound) == 2:
+            return self._code(expr.result, {**aliases, expr.accu: bound})
+        if not self._measured:
             raise Unsupported
-        if function == "compareTo":
-            first, second = self._name(), self._name()
-            return _Code("int", f"((({first} := {one}) > ({second} := {two})) - ({first} < {second}))")
-        return _Code("bool", f"({one} {'>' if function == 'isGreaterThan' else '<'} {two})")
+        init, name = self._code(expr.init, aliases), self._scratch.name()
+        body = self._within({expr.accu: Snippet(init.kind, name)}, expr.result, aliases)
+        # Upstream evaluates what is bound when it is first read; if that fails here, the evaluator finds out.
+        text = f"bound({init.text})" if init.kind == "any" else init.text
+        return Snippet(body.kind, f"({name} := {text}, {body.text})[1]")
+
+    def _fold(self, expr: Fold, aliases: Aliases) -> Snippet:
+        """all, exists, exists_one, map, filter and transformList, told apart by how they accumulate."""
+        items, (over, names) = self._scratch.name(), self._range(expr, aliases)
+        targets = ", ".join(each.text for each in names.values())
+        step, condition = expr.step, ""
+        if isinstance(step, Call) and step.function == "_?_:_" and self._measured:
+            condition = f" if {_truth(self._within(names, step.args[0], aliases))}"
+            step = step.args[1]
+        match step:
+            case Call(function="_||_" | "_&&_") if not condition:
+                word = "any" if step.function == "_||_" else "all"
+                body = _truth(self._within(names, step.args[1], aliases))
+                kind, whole = "bool", f"{word}([{body} for {targets} in {items}])"
+            case Call(function="_+_", args=[_, Literal()]) if condition:
+                kind, whole = "bool", f"(len([1 for {targets} in {items}{condition}]) == 1)"
+            case Call(function="_+_", args=[_, ListExpr(elements=[element])]) if self._measured:
+                value = self._within(names, element, aliases).text
+                kind, whole = "any", f"tuple([{value} for {targets} in {items}{condition}])"
+            case _:
+                raise Unsupported
+        # Python takes no assignment inside a comprehension's range, so the range gets its name before.
+        return Snippet(kind, f"({items} := {over}, {whole})[1]")
+
+    def _range(self, expr: Fold, aliases: Aliases) -> tuple[str, dict[str, Snippet]]:
+        """What a loop walks over, and its variables."""
+        name = self._scratch.name()
+        values = literals(expr.range)
+        kinds = set(map(type, values))
+        if kinds in ({str}, {int}) and not expr.var2 and (self._measured or len(values) <= self._most_turns):
+            if self._locals and not self._measured:
+                raise Unsupported
+            kind = "str" if kinds == {str} else "int"
+            return self._scratch.constant(tuple(values)), {expr.var: Snippet(kind, name)}
+        if self._measured:
+            over = self._code(expr.range, aliases).text
+            if expr.var2:
+                second = self._scratch.name()
+                return f"pairs({over})", {expr.var: Snippet("any", name), expr.var2: Snippet("any", second)}
+            return f"turns({over})", {expr.var: Snippet("any", name)}
+        path = device_path(expr.range, aliases)
+        if path is None or len(path) != 3 or path[0] != "attributes" or self._locals or expr.var2:
+            raise Unsupported
+        if self._most_turns < LONGEST_VALUE:
+            raise Unsupported
+        return f"short_list({self._readings.read(path).text})", {expr.var: Snippet("attr", name)}
+
+
+def _truth(code: Snippet) -> str:
+    if code.kind == "bool":
+        return code.text
+    if code.kind in ("attr", "any"):
+        return f"flag({code.text})"
+    raise Unsupported

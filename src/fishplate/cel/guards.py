@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from fishplate.cel.attributes import look_up
+from fishplate.cel.device import attribute_value, by_domain
 from fishplate.cel.library.lists import includes, includes_short
-from fishplate.k8s.semver import Semver
+from fishplate.cel.values import EMPTY_MAP, NONE, CelMap, DomainMap, Err, Optional, equal
+from fishplate.k8s.quantity import Quantity, parse_quantity
+from fishplate.k8s.semver import Semver, parse_semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fishplate.cel.device import Device
     from fishplate.cel.values import Value
+    from fishplate.k8s.resource import DeviceAttribute, QuantityText
 
-# The API's limit for strings in attributes, and more than a list attribute can hold.
+# The API's limits: for strings in attributes (and more than a list attribute can hold), for names, for attributes.
 LONGEST_VALUE = 64
+LONGEST_NAME = 63 + 1 + 32
+MOST_ENTRIES = 32
+_PLAIN_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,17})\.(?:0|[1-9][0-9]{0,17})\.(?:0|[1-9][0-9]{0,17})").fullmatch
+_MOST_VERSIONS = 4096
+# Fleets run few versions, so those that were found to parse are remembered, up to a bound.
+_sound_versions: set[str] = set()
 
 
 class Unsupported(Exception):
@@ -24,8 +37,60 @@ def _refuse() -> bool:
     raise Unsupported
 
 
+def _check_attribute(attribute: DeviceAttribute, lists: bool) -> None:
+    """Raises InputError where the attribute has no usable value; nothing is read of it here."""
+    version = attribute.version
+    if version is not None and _PLAIN_VERSION(version) is not None:
+        if len(_sound_versions) < _MOST_VERSIONS:
+            _sound_versions.add(version)
+        if attribute.versions is None:
+            return
+    attribute_value(attribute, lists=lists)
+
+
+def _list_value(attribute: DeviceAttribute) -> Value:
+    return attribute_value(attribute, lists=True)
+
+
+def _amount(written: QuantityText) -> Quantity:
+    return parse_quantity(written if type(written) is str else str(written))
+
+
+def _short(value: Value) -> Value:
+    """Any attribute's value, unless it is longer than the API allows."""
+    if type(value) is str:
+        return _short_text(value)
+    if type(value) is tuple:
+        for item in _short_list(value):
+            _short(item)
+    return value
+
+
+def _whole(device: Device, table: str, lists: bool) -> DomainMap:
+    """device.attributes or device.capacity as a map, unless it is larger than the API allows."""
+    read = device.read_attributes(lists=lists) if table == "attributes" else device.read_capacity()
+    if len(read) > MOST_ENTRIES or len(device.driver) > LONGEST_VALUE:
+        raise Unsupported
+    for name, value in read.items():
+        if len(name) > LONGEST_NAME:
+            raise Unsupported
+        _short(value)
+    return by_domain(device.driver, read)
+
+
+def _bound(value: Value) -> Value:
+    """What cel.bind binds: upstream forgets there that an empty device.attributes has every domain."""
+    return EMPTY_MAP if type(value) is DomainMap and not len(value) else value
+
+
 def _short_text(value: object) -> str:
     if type(value) is str and len(value) <= LONGEST_VALUE:
+        return value
+    raise Unsupported
+
+
+def _text(value: object) -> str:
+    if type(value) is str:
         return value
     raise Unsupported
 
@@ -60,16 +125,77 @@ def _included(value: object, wanted: object, search: Callable[[Value, Value], Va
     return _flag(search(value, wanted))
 
 
+def _sure(value: Value) -> Value:
+    if type(value) is Err:
+        raise Unsupported
+    return value
+
+
+def _element(container: Value, key: Value) -> Value:
+    return _sure(look_up(container, key, optional=False))
+
+
+def _option(value: Value) -> Optional:
+    if type(value) is Optional:
+        return value
+    raise Unsupported
+
+
+def _is_member(value: Value, members: frozenset[tuple[type, Value]]) -> bool:
+    """`in` over constants. Versions are left out: upstream panics on them."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or kind is float:
+        return (kind, value) in members
+    raise Unsupported
+
+
+def _turns(over: Value) -> tuple[Value, ...]:
+    """What a loop with one variable walks over."""
+    if type(over) is tuple:
+        return over
+    if isinstance(over, CelMap):
+        return tuple(key for key, _ in over.items())
+    raise Unsupported
+
+
+def _pairs(over: Value) -> list[tuple[Value, Value]]:
+    """What a loop with two variables walks over."""
+    if type(over) is tuple:
+        return list(enumerate(over))
+    if isinstance(over, CelMap):
+        return list(over.items())
+    raise Unsupported
+
+
 NAMES: dict[str, object] = {
-    "Unsupported": Unsupported,
+    "Err": Err,
+    "NONE": NONE,
+    "Optional": Optional,
     "Semver": Semver,
-    "refuse": _refuse,
-    "short_text": _short_text,
-    "short_list": _short_list,
-    "version": _version,
-    "integer": _integer,
+    "amount": _amount,
+    "bound": _bound,
+    "check_attribute": _check_attribute,
+    "element": _element,
+    "equal": equal,
     "flag": _flag,
     "included": _included,
     "includes": includes,
     "includes_short": includes_short,
+    "integer": _integer,
+    "is_member": _is_member,
+    "list_value": _list_value,
+    "missing": _refuse,
+    "option": _option,
+    "pairs": _pairs,
+    "parse_semver": parse_semver,
+    "refuse": _refuse,
+    "short": _short,
+    "short_list": _short_list,
+    "short_text": _short_text,
+    "sound_versions": _sound_versions,
+    "sure": _sure,
+    "text": _text,
+    "turns": _turns,
+    "version": _version,
+    "whole": _whole,
 }

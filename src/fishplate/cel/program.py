@@ -11,13 +11,17 @@ from fishplate.cel.guards import Unsupported
 from fishplate.cel.root import Root
 from fishplate.cel.tracker import COST_LIMIT, Cancelled
 from fishplate.cel.values import Err, Value, type_name
-from fishplate.errors import CelRuntimeError
+from fishplate.errors import CelRuntimeError, InputError
 
 if TYPE_CHECKING:
-    from fishplate.cel.attributes import Node
+    from fishplate.cel.builder import Built
     from fishplate.cel.checker import Checked
     from fishplate.cel.declarations import Declarations
     from fishplate.cel.device import Device
+
+
+# Missing keys, values that do not parse, values that the code was not made for.
+_LEFT_TO_EVALUATOR = (Unsupported, KeyError, InputError, Cancelled)
 
 
 class _Rules(Protocol):
@@ -39,7 +43,7 @@ class Program:
         self,
         *,
         source: str,
-        node: Node,
+        built: Built,
         checked: Checked,
         cost: int,
         spans: dict[int, tuple[int, int]],
@@ -47,13 +51,13 @@ class Program:
     ) -> None:
         self.source = source
         self.cost = cost
-        self._node = node
+        self._node = built.node
         self._checked = checked
         self._spans = spans
         self._declared = environment.declared
         self._modern = environment.modern
         self._accepts_lists = environment.accepts_lists
-        self._fast = generate(checked.expr, source, lists=self._accepts_lists, modern=self._modern)
+        self._fast = generate(checked, built.calls, source, cost, lists=self._accepts_lists, modern=self._modern)
         self.reads: Reads = find_reads(checked.expr)
 
     @property
@@ -67,9 +71,10 @@ class Program:
 
     def run(self, device: Device) -> Outcome:
         """Evaluate by the reference path, counting the cost."""
-        if problem := self._problem(device):
-            return Outcome(None, problem, None)
-        root = Root(device, modern=self._modern)
+        try:
+            root = Root(device.as_value(lists=self._accepts_lists), modern=self._modern)
+        except InputError as error:
+            return Outcome(None, error.what, None)
         try:
             value = self._node.eval(root)
         except Cancelled as stop:
@@ -77,14 +82,6 @@ class Program:
         if isinstance(value, Err):
             return Outcome(None, value.message, root.tracker.cost)
         return Outcome(value, "", root.tracker.cost)
-
-    def _problem(self, device: Device) -> str:
-        """What fails before evaluation: attributes without a usable value."""
-        if device.problem:
-            return device.problem
-        if device.has_lists and not self._accepts_lists:
-            return f"attribute {device.first_list()}: unsupported attribute value"
-        return ""
 
     def evaluate(self, device: Device) -> Value:
         outcome = self.run(device)
@@ -103,7 +100,7 @@ class Program:
             return None
         try:
             return self._fast(device)
-        except (Unsupported, KeyError):
+        except _LEFT_TO_EVALUATOR:
             return None
 
     def matches(self, device: Device) -> bool:
@@ -111,7 +108,7 @@ class Program:
         if self._fast is not None:
             try:
                 return self._fast(device)
-            except (Unsupported, KeyError):
+            except _LEFT_TO_EVALUATOR:
                 pass
         value = self.evaluate(device)
         if isinstance(value, bool):
@@ -120,9 +117,11 @@ class Program:
 
     def explain(self, device: Device) -> list[Clause]:
         """Every conjunct with its result and the values it saw; one clause in error if the device is unusable."""
-        if problem := self._problem(device):
-            return [Clause(self.source, (0, len(self.source)), "error", problem, ())]
-        return explain(self.source, self._checked, self._spans, self._declared, device, modern=self._modern)
+        try:
+            seen = device.as_value(lists=self._accepts_lists)
+        except InputError as error:
+            return [Clause(self.source, (0, len(self.source)), "error", error.what, ())]
+        return explain(self.source, self._checked, self._spans, self._declared, seen, modern=self._modern)
 
 
 def not_bool(value: Value) -> str:

@@ -6,24 +6,20 @@ from typing import TYPE_CHECKING
 
 from fishplate.cel import Device as CelDevice
 from fishplate.cel import Program, environment
-from fishplate.cel.decode import decode_attribute
-from fishplate.dra.world import read_quantity
-from fishplate.errors import AllocationError, CelCompileError, CelRuntimeError, InputError
+from fishplate.errors import AllocationError, CelCompileError, CelRuntimeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fishplate.cel.device import AttributeValue
     from fishplate.dra.pools import Candidate
     from fishplate.dra.profile import Profile
     from fishplate.k8s.claim import DeviceSelector
-    from fishplate.k8s.resource import Device, DeviceAttribute
+    from fishplate.k8s.resource import Device
 
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue())"
     " or guarding the check with has() for optional fields"
 )
-_LISTS = ("ints", "bools", "strings", "versions")
 
 
 class Selectors:
@@ -70,24 +66,5 @@ class Selectors:
 
     def view(self, device: Device, driver: str) -> CelDevice:
         """The device as selectors see it."""
-        values: dict[str, AttributeValue] = {}
-        problem = ""
-        for name, attribute in device.attributes.items():
-            try:
-                values[name] = _value(attribute)
-            except InputError as error:
-                problem = problem or f"attribute {name}: {error.what}"
-        capacity = {name: read_quantity(entry.value) for name, entry in device.capacity.items()}
         multiple = self._profile.knows_capacity and bool(device.allow_multiple_allocations)
-        return CelDevice(driver, values, capacity, allow_multiple_allocations=multiple, problem=problem)
-
-
-def _value(attribute: DeviceAttribute) -> AttributeValue:
-    plain: AttributeValue | None = attribute.string
-    if plain is None:
-        plain = attribute.int_ if attribute.bool_ is None else attribute.bool_
-    if plain is not None and not any(getattr(attribute, name) is not None for name in _LISTS):
-        return plain
-    written = {"int": attribute.int_, "bool": attribute.bool_, "string": attribute.string, "version": attribute.version}
-    lists = {name: getattr(attribute, name) for name in _LISTS}
-    return decode_attribute({**written, **lists})
+        return CelDevice(driver, device.attributes, device.capacity, multiple)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fishplate.cel import Device, environment
 from fishplate.errors import CelCompileError, CelRuntimeError, InputError
 from fishplate.k8s.quantity import parse_quantity
+from fishplate.k8s.resource import DeviceAttribute, DeviceCapacity
 from fishplate.k8s.semver import parse_semver
 
 FRAGMENTS = [
@@ -35,14 +36,17 @@ FRAGMENTS = [
     ),
 ]
 VALUES = st.one_of(
-    st.integers(-5, 5), st.booleans(), st.sampled_from(["", "x", "1.2.3"]), st.just(parse_semver("1.2.3"))
+    st.builds(DeviceAttribute, int_=st.integers(-5, 5)),
+    st.builds(DeviceAttribute, bool_=st.booleans()),
+    st.builds(DeviceAttribute, string=st.sampled_from(["", "x", "1.2.3"])),
+    st.just(DeviceAttribute(version="1.2.3")),
 )
 
 
 def _device(driver: str, attributes: dict[str, Any], capacity: list[str]) -> Device:
     """Of an attribute with two spellings upstream takes either, as its map happens to be ordered; here it has one."""
     spelt = {n: value for n, value in attributes.items() if "/" in n or f"{driver}/{n}" not in attributes}
-    return Device(driver, spelt, {name: parse_quantity("1Gi") for name in capacity})
+    return Device(driver, spelt, {name: DeviceCapacity(value="1Gi") for name in capacity})
 
 
 DEVICES = st.builds(
@@ -79,7 +83,7 @@ CONDITIONS = st.sampled_from(
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map(" ".join) | st.text(max_size=40))
 @settings(max_examples=400, deadline=None)
 def test_any_text_compiles_or_says_why_not(source: str) -> None:
-    device = Device("d.io", {"a": 1, "b": "x"})
+    device = Device("d.io", {"a": DeviceAttribute(int_=1), "b": DeviceAttribute(string="x")})
     for minor in ("1.34", "1.37"):
         try:
             program = environment(minor).compile(source)

@@ -4,8 +4,7 @@ import pytest
 
 from fishplate.cel import COST_LIMIT, Device, decode_device, environment
 from fishplate.errors import CelRuntimeError
-from fishplate.k8s.quantity import parse_quantity
-from fishplate.k8s.semver import parse_semver
+from fishplate.k8s.resource import DeviceAttribute, DeviceCapacity
 
 NIC = decode_device(
     "dra.net",
@@ -44,12 +43,12 @@ def test_unknown_domain_is_an_empty_map() -> None:
 def test_unqualified_names_belong_to_the_driver() -> None:
     assert matches('device.attributes["dra.net"].rail == "rail0"')
     assert matches('device.attributes["dra.net"].firmware.isGreaterThan(semver("28.39.0"))')
-    other = Device("other.io", {"rail": "rail0"})
+    other = decode_device("other.io", {"rail": {"string": "rail0"}})
     assert matches('!has(device.attributes["dra.net"].rail)', other)
 
 
 def test_a_qualified_name_wins_over_the_same_bare_one_on_both_paths() -> None:
-    twice = Device("dra.net", {"dra.net/rail": "qualified", "rail": "bare"})
+    twice = decode_device("dra.net", {"dra.net/rail": {"string": "qualified"}, "rail": {"string": "bare"}})
     assert matches('device.attributes["dra.net"].rail == "qualified"', twice)
     assert matches("device.attributes.size() == 1", twice)
 
@@ -97,7 +96,7 @@ def test_the_cost_limit_stops_long_loops_and_nothing_absorbs_it() -> None:
 
 
 def test_long_strings_take_the_counted_path() -> None:
-    device = Device("dra.net", {"text": "x" * 5_000_000})
+    device = decode_device("dra.net", {"text": {"string": "x" * 5_000_000}})
     source = " || ".join(['device.attributes["dra.net"].text.contains("yyyyyyyyyyyyyyyyyyyyy")'] * 2)
     program = environment().compile(source)
     assert program.is_fast
@@ -152,8 +151,8 @@ def test_reads_name_what_the_text_tells() -> None:
     assert environment().compile("device.attributes.exists(d, true)").reads.everything
 
 
-def test_devices_hold_plain_values() -> None:
-    device = Device(
-        "dra.net", {"v": parse_semver("1.0.0")}, {"m": parse_quantity("1Gi")}, allow_multiple_allocations=True
-    )
+def test_devices_are_views_of_what_a_slice_holds() -> None:
+    attributes, capacity = {"v": DeviceAttribute(version="1.0.0")}, {"m": DeviceCapacity(value=1024)}
+    device = Device("dra.net", attributes, capacity, allow_multiple_allocations=True)
     assert matches('device.allowMultipleAllocations && device.attributes["dra.net"].v.major() == 1', device)
+    assert matches('device.capacity["dra.net"].m == quantity("1Ki")', device)
