@@ -95,6 +95,16 @@ def tested_path(expr: Expr, aliases: Aliases) -> Path | None:
             # Whether a domain is present depends on every name; only ids can be told apart.
             return (*base, key) if base is not None and len(base) == 2 else None
         case Call(function="_?._" | "_[?_]", args=[container, Literal(value=str() as key)]):
-            base = device_path(container, aliases)
-            return (*base, key) if base is not None and len(base) == 2 else None
+            base = _domain_path(container, aliases)
+            return (*base, key) if base is not None else None
     return None
+
+
+def _domain_path(expr: Expr, aliases: Aliases) -> Path | None:
+    """(attributes, domain), also where the domain is optional: every domain is there, if only as an empty map."""
+    match expr:
+        case Call(function="_[?_]", args=[container, Literal(value=str() as domain)]):
+            base = device_path(container, aliases)
+            return (*base, domain) if base is not None and len(base) == 1 else None
+    base = device_path(expr, aliases)
+    return base if base is not None and len(base) == 2 else None

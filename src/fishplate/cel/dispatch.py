@@ -22,6 +22,8 @@ from fishplate.cel.library import (
     urls,
 )
 from fishplate.cel.values import NO_SUCH_OVERLOAD, CelMap, Err, Value, type_name
+from fishplate.k8s.quantity import Quantity
+from fishplate.k8s.semver import Semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,14 +104,30 @@ def _absent(*_: Value) -> Value:
 
 def _guarded(function: str, candidates: list[tuple[Overload, Callable[..., Value]]]) -> Callable[..., Value]:
     unguarded = function in _UNGUARDED
+    tables = [(tuple(map(_guard, overload.args)), implementation) for overload, implementation in candidates]
 
     def dispatch(*args: Value) -> Value:
-        for overload, implementation in candidates:
-            if len(args) == len(overload.args) and (unguarded or all(map(accepts, overload.args, args))):
-                return implementation(*args)
+        for guards, implementation in tables:
+            if len(args) == len(guards):
+                if unguarded:
+                    return implementation(*args)
+                for (kind, wanted), arg in zip(guards, args, strict=True):
+                    if type(arg) is not kind and not accepts(wanted, arg):
+                        break
+                else:
+                    return implementation(*args)
         return Err(f"no such overload: {function}({', '.join(type_name(arg) for arg in args)})")
 
     return dispatch
+
+
+# What most values of a type are in Python: one look lets them through.
+_USUAL: dict[str, type] = {"bool": bool, "int": int, "string": str}
+_USUAL |= {"kubernetes.Semver": Semver, "kubernetes.Quantity": Quantity}
+
+
+def _guard(wanted: Type) -> tuple[type | None, Type]:
+    return _USUAL.get(wanted.runtime_name), wanted
 
 
 def accepts(wanted: Type, value: Value) -> bool:

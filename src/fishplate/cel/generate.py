@@ -22,14 +22,11 @@ from fishplate.cel.access import Aliases, device_path, tested_path
 from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, Select
 from fishplate.cel.comparisons import literals, write_comparison, write_equal, write_membership, write_order
 from fishplate.cel.guards import LONGEST_VALUE, NAMES, Unsupported
-from fishplate.cel.library.re2 import RegexError, compile_re2
+from fishplate.cel.methods import write_includes, write_parsed, write_text_test
 from fishplate.cel.plan import CallNode, Const, Membership
 from fishplate.cel.readings import Readings
 from fishplate.cel.snippet import Scratch, Snippet
 from fishplate.cel.tracker import COST_LIMIT
-from fishplate.errors import InputError
-from fishplate.k8s.quantity import Quantity, parse_quantity
-from fishplate.k8s.semver import Semver, normalize_semver, parse_semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,19 +41,30 @@ _UNITS = 8
 _MARGIN = 10
 # Python's own parser takes 200 brackets inside each other; a level of ours needs three at most.
 _DEEPEST = 50
-_TEXT_TESTS = {"startsWith": "{0}.startswith({1})", "endsWith": "{0}.endswith({1})", "contains": "({1} in {0})"}
 _RESULTS = {"bool": ("bool", "flag"), "int": ("int", "integer"), "string": ("str", "text")}
 
 
 def generate(
-    checked: Checked, calls: Mapping[int, Node], source: str, cost: int, *, lists: bool, modern: bool
+    checked: Checked,
+    calls: Mapping[int, Node],
+    source: str,
+    cost: int,
+    *,
+    lists: bool,
+    modern: bool,
+    absorbing: bool = False,
 ) -> Callable[[Device], bool] | None:
-    """The function, or None where none is made. `calls` are the evaluator's nodes for calls."""
+    """The function, or None where none is made. `calls` are the evaluator's nodes for calls.
+
+    An absorbing function is slower, and also answers where a key is missing on a side of `&&` or `||` that the other
+    side decides.
+    """
     if len(source) > _LONGEST_TEXT:
         return None
     most_turns = COST_LIMIT // 2 // (_UNITS * len(source))
     for measured in (False, True) if cost * _MARGIN <= COST_LIMIT else (False,):
-        writer = _Writer(checked, calls, most_turns, lists=lists, modern=modern, measured=measured)
+        readings = Readings(Scratch(), lists=lists, measured=measured)
+        writer = _Writer(checked, calls, readings, most_turns, modern=modern, absorbing=absorbing)
         try:
             return writer.function()
         except Unsupported:
@@ -69,19 +77,20 @@ class _Writer:
         self,
         checked: Checked,
         calls: Mapping[int, Node],
+        readings: Readings,
         most_turns: int,
         *,
-        lists: bool,
         modern: bool,
-        measured: bool,
+        absorbing: bool,
     ) -> None:
         self._checked = checked
         self._calls = calls
+        self._readings = readings
+        self._scratch = readings.scratch
+        self._measured = readings.measured
         self._most_turns = most_turns
         self._modern = modern
-        self._measured = measured
-        self._scratch = Scratch()
-        self._readings = Readings(self._scratch, lists=lists, measured=measured)
+        self._absorbing = absorbing
         self._locals: dict[str, Snippet] = {}
         self._known: dict[int, Snippet | None] = {}
         self._depth = 0
@@ -147,8 +156,7 @@ class _Writer:
     def _call(self, expr: Call, aliases: Aliases) -> Snippet:
         match expr.function:
             case "_&&_" | "_||_":
-                word = " and " if expr.function == "_&&_" else " or "
-                return Snippet("bool", f"({word.join(self._boolean(arg, aliases) for arg in expr.args)})")
+                return self._logic([self._boolean(arg, aliases) for arg in expr.args], either=expr.function == "_||_")
             case "!_":
                 return Snippet("bool", f"(not {self._boolean(expr.args[0], aliases)})")
             case "hasValue" if expr.target and (tested := tested_path(expr.target, aliases)):
@@ -159,14 +167,21 @@ class _Writer:
                 return self._readings.optional(tested)
             case "@in" if tested := tested_path(expr, aliases):
                 return self._readings.presence(tested)
+            case "@in" if (path := device_path(expr.args[1], aliases)) and isinstance(expr.args[0], Literal):
+                return self._readings.domain_presence(path, expr.args[0].value)
             case "semver" | "quantity" if all(isinstance(arg, Literal) for arg in expr.args):
-                return self._parsed(expr)
+                return write_parsed(self._scratch, expr)
         try:
             return self._known_call(expr, aliases)
         except Unsupported:
             if not self._measured:
                 raise
         return self._any_call(expr, aliases)
+
+    def _logic(self, terms: list[str], *, either: bool) -> Snippet:
+        if self._absorbing:
+            return Snippet("bool", f"absorb({either}, {', '.join(f'lambda: {term}' for term in terms)})")
+        return Snippet("bool", f"({(' or ' if either else ' and ').join(terms)})")
 
     def _known_call(self, expr: Call, aliases: Aliases) -> Snippet:
         """Calls that have Python of their own."""
@@ -176,10 +191,19 @@ class _Writer:
         if expr.function == "@in":
             return write_membership(self._scratch, self._code(expr.args[0], aliases), expr.args[1])
         if expr.target is not None:
-            return self._method(expr, self._code(expr.target, aliases), aliases)
+            return self._method(expr, expr.target, aliases)
         if len(expr.args) == 2:
             return write_order(expr.function, *(self._code(arg, aliases) for arg in expr.args))
         raise Unsupported
+
+    def _method(self, expr: Call, target: Expr, aliases: Aliases) -> Snippet:
+        subject = self._code(target, aliases)
+        arguments = [self._code(arg, aliases) for arg in expr.args]
+        if expr.function in ("isGreaterThan", "isLessThan", "compareTo") and len(arguments) == 1:
+            return write_comparison(self._scratch, expr.function, subject, arguments[0])
+        if expr.function == "includes" and len(arguments) == 1:
+            return write_includes(subject, arguments[0], modern=self._modern)
+        return write_text_test(self._scratch, expr.function, subject, arguments, measured=self._measured)
 
     def _any_call(self, expr: Call, aliases: Aliases) -> Snippet:
         """Any other call, by the function that the evaluator would call."""
@@ -216,54 +240,6 @@ class _Writer:
         seen = self._scratch.name()
         return Snippet("any", f"({seen}.value if option({seen} := {option.text}).present else {fallback.text})")
 
-    def _parsed(self, expr: Call) -> Snippet:
-        """semver("…") and quantity("…") of literals; what does not parse is an error for the reference evaluator."""
-        written = [arg.value for arg in expr.args if isinstance(arg, Literal)]
-        try:
-            match expr.function, written:
-                case "quantity", [str() as text]:
-                    return self._constant("quantity", parse_quantity(text))
-                case "semver", [str() as text]:
-                    return self._constant("semver", parse_semver(text))
-                case "semver", [str() as text, bool() as normalize]:
-                    return self._constant("semver", parse_semver(normalize_semver(text) if normalize else text))
-        except InputError as error:
-            raise Unsupported from error
-        raise Unsupported
-
-    def _constant(self, kind: str, value: Semver | Quantity) -> Snippet:
-        return Snippet(kind, self._scratch.constant(value), value)
-
-    def _method(self, expr: Call, subject: Snippet, aliases: Aliases) -> Snippet:
-        literal = expr.args[0].value if len(expr.args) == 1 and isinstance(expr.args[0], Literal) else None
-        if expr.function in _TEXT_TESTS and isinstance(literal, str):
-            return Snippet("bool", _TEXT_TESTS[expr.function].format(self._text(subject), repr(literal)))
-        if expr.function == "matches" and isinstance(literal, str):
-            return self._matches(subject, literal)
-        if expr.function in ("isGreaterThan", "isLessThan", "compareTo") and len(expr.args) == 1:
-            return write_comparison(self._scratch, expr.function, subject, self._code(expr.args[0], aliases))
-        if expr.function == "includes" and subject.kind == "attr" and literal is not None:
-            wanted = self._code(expr.args[0], aliases)
-            search = "includes" if self._modern else "includes_short"
-            return Snippet("bool", f"included({subject.text}, {wanted.text}, {search})")
-        if expr.function == "size" and not expr.args and subject.kind == "str":
-            return Snippet("int", f"len({subject.text})")
-        raise Unsupported
-
-    def _text(self, subject: Snippet) -> str:
-        if subject.kind == "str" and self._measured:
-            return subject.text
-        if subject.kind in ("str", "attr"):
-            return f"short_text({subject.text})"
-        raise Unsupported
-
-    def _matches(self, subject: Snippet, pattern: str) -> Snippet:
-        try:
-            search = self._scratch.constant(compile_re2(pattern).search)
-        except RegexError as error:
-            raise Unsupported from error
-        return Snippet("bool", f"({search}({self._text(subject)}) is not None)")
-
     # -- names and loops
 
     def _within(self, names: dict[str, Snippet], expr: Expr, aliases: Aliases) -> Snippet:
@@ -284,7 +260,7 @@ class _Writer:
         body = self._within({expr.accu: Snippet(init.kind, name)}, expr.result, aliases)
         # Upstream evaluates what is bound when it is first read; if that fails here, the evaluator finds out.
         text = f"bound({init.text})" if init.kind == "any" else init.text
-        return Snippet(body.kind, f"({name} := {text}, {body.text})[1]")
+        return Snippet(body.kind, f"({name} := {self._undecided(text)}, {body.text})[1]")
 
     def _fold(self, expr: Fold, aliases: Aliases) -> Snippet:
         """all, exists, exists_one, map, filter and transformList, told apart by how they accumulate."""
@@ -307,7 +283,11 @@ class _Writer:
             case _:
                 raise Unsupported
         # Python takes no assignment inside a comprehension's range, so the range gets its name before.
-        return Snippet(kind, f"({items} := {over}, {whole})[1]")
+        return Snippet(kind, f"({items} := {over}, {self._undecided(whole)})[1]")
+
+    def _undecided(self, text: str) -> str:
+        """A missing key in here may be no error of the whole: another turn decides, or nobody asks."""
+        return f"undecided(lambda: {text})" if self._absorbing else text
 
     def _range(self, expr: Fold, aliases: Aliases) -> tuple[str, dict[str, Snippet]]:
         """What a loop walks over, and its variables."""
@@ -319,13 +299,15 @@ class _Writer:
                 raise Unsupported
             kind = "str" if kinds == {str} else "int"
             return self._scratch.constant(tuple(values)), {expr.var: Snippet(kind, name)}
+        path = device_path(expr.range, aliases)
         if self._measured:
+            if path is not None and len(path) < 3 and not expr.var2:
+                return self._readings.keys(path), {expr.var: Snippet("str", name)}
             over = self._code(expr.range, aliases).text
             if expr.var2:
                 second = self._scratch.name()
                 return f"pairs({over})", {expr.var: Snippet("any", name), expr.var2: Snippet("any", second)}
             return f"turns({over})", {expr.var: Snippet("any", name)}
-        path = device_path(expr.range, aliases)
         if path is None or len(path) != 3 or path[0] != "attributes" or self._locals or expr.var2:
             raise Unsupported
         if self._most_turns < LONGEST_VALUE:

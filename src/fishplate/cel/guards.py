@@ -13,7 +13,7 @@ from fishplate.k8s.quantity import Quantity, parse_quantity
 from fishplate.k8s.semver import Semver, parse_semver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fishplate.cel.device import Device
     from fishplate.cel.values import Value
@@ -26,7 +26,7 @@ MOST_ENTRIES = 32
 _PLAIN_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,17})\.(?:0|[1-9][0-9]{0,17})\.(?:0|[1-9][0-9]{0,17})").fullmatch
 _MOST_VERSIONS = 4096
 # Fleets run few versions, so those that were found to parse are remembered, up to a bound.
-_sound_versions: set[str] = set()
+SOUND_VERSIONS: set[str] = set()
 
 
 class Unsupported(Exception):
@@ -37,12 +37,45 @@ def _refuse() -> bool:
     raise Unsupported
 
 
+def _miss() -> None:
+    raise KeyError
+
+
+def _absorb(decides: bool, *terms: Callable[[], bool]) -> bool:
+    """`&&` and `||` where a missing key, which is an error for certain, waits for a side that decides."""
+    missed = False
+    for term in terms:
+        try:
+            if term() is decides:
+                return decides
+        except KeyError:
+            missed = True
+    if missed:
+        raise KeyError
+    return not decides
+
+
+def _undecided(part: Callable[[], Value]) -> Value:
+    try:
+        return part()
+    except KeyError:
+        raise Unsupported from None
+
+
+def _has_domain(names: Mapping[str, object], driver: str, domain: str) -> bool:
+    if driver == domain and any("/" not in name for name in names):
+        return True
+    prefix = f"{domain}/"
+    # A name is split at its first slash, so a domain that holds one is never there.
+    return "/" not in domain and any(name.startswith(prefix) for name in names)
+
+
 def _check_attribute(attribute: DeviceAttribute, lists: bool) -> None:
     """Raises InputError where the attribute has no usable value; nothing is read of it here."""
     version = attribute.version
     if version is not None and _PLAIN_VERSION(version) is not None:
-        if len(_sound_versions) < _MOST_VERSIONS:
-            _sound_versions.add(version)
+        if len(SOUND_VERSIONS) < _MOST_VERSIONS:
+            SOUND_VERSIONS.add(version)
         if attribute.versions is None:
             return
     attribute_value(attribute, lists=lists)
@@ -66,14 +99,33 @@ def _short(value: Value) -> Value:
     return value
 
 
-def _whole(device: Device, table: str, lists: bool) -> DomainMap:
-    """device.attributes or device.capacity as a map, unless it is larger than the API allows."""
-    read = device.read_attributes(lists=lists) if table == "attributes" else device.read_capacity()
-    if len(read) > MOST_ENTRIES or len(device.driver) > LONGEST_VALUE:
+def _measure(names: Mapping[str, object], driver: str) -> None:
+    if len(names) > MOST_ENTRIES or len(driver) > LONGEST_VALUE or max(map(len, names), default=0) > LONGEST_NAME:
         raise Unsupported
-    for name, value in read.items():
-        if len(name) > LONGEST_NAME:
-            raise Unsupported
+
+
+def _domains(names: Mapping[str, object], driver: str) -> list[str]:
+    """The keys of device.attributes or device.capacity, unless that is larger than the API allows."""
+    _measure(names, driver)
+    return list(dict.fromkeys([name.partition("/")[0] if "/" in name else driver for name in names]))
+
+
+def _ids(names: Mapping[str, object], driver: str, domain: str) -> list[str]:
+    """The keys of one domain."""
+    _measure(names, driver)
+    found: dict[str, None] = {}
+    for name in names:
+        head, slash, tail = name.partition("/")
+        if (head if slash else driver) == domain:
+            found[tail if slash else name] = None
+    return list(found)
+
+
+def _whole(device: Device, table: str, lists: bool) -> DomainMap:
+    """device.attributes or device.capacity as a map."""
+    read = device.read_attributes(lists=lists) if table == "attributes" else device.read_capacity()
+    _measure(read, device.driver)
+    for value in read.values():
         _short(value)
     return by_domain(device.driver, read)
 
@@ -172,19 +224,23 @@ NAMES: dict[str, object] = {
     "NONE": NONE,
     "Optional": Optional,
     "Semver": Semver,
+    "absorb": _absorb,
     "amount": _amount,
     "bound": _bound,
     "check_attribute": _check_attribute,
+    "domains": _domains,
     "element": _element,
     "equal": equal,
     "flag": _flag,
+    "has_domain": _has_domain,
+    "ids": _ids,
     "included": _included,
     "includes": includes,
     "includes_short": includes_short,
     "integer": _integer,
     "is_member": _is_member,
     "list_value": _list_value,
-    "missing": _refuse,
+    "missing": _miss,
     "option": _option,
     "pairs": _pairs,
     "parse_semver": parse_semver,
@@ -192,10 +248,11 @@ NAMES: dict[str, object] = {
     "short": _short,
     "short_list": _short_list,
     "short_text": _short_text,
-    "sound_versions": _sound_versions,
+    "sound_versions": SOUND_VERSIONS,
     "sure": _sure,
     "text": _text,
     "turns": _turns,
+    "undecided": _undecided,
     "version": _version,
     "whole": _whole,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from fishplate.cel.access import Reads, find_reads
 from fishplate.cel.explain import Clause, explain
@@ -14,14 +14,17 @@ from fishplate.cel.values import Err, Value, type_name
 from fishplate.errors import CelRuntimeError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fishplate.cel.builder import Built
     from fishplate.cel.checker import Checked
     from fishplate.cel.declarations import Declarations
     from fishplate.cel.device import Device
 
 
-# Missing keys, values that do not parse, values that the code was not made for.
-_LEFT_TO_EVALUATOR = (Unsupported, KeyError, InputError, Cancelled)
+_Selector: TypeAlias = "Callable[[Device], bool]"
+# Values that do not parse, values that the code was not made for.
+_LEFT_TO_EVALUATOR = (Unsupported, InputError, Cancelled)
 
 
 class _Rules(Protocol):
@@ -57,7 +60,9 @@ class Program:
         self._declared = environment.declared
         self._modern = environment.modern
         self._accepts_lists = environment.accepts_lists
-        self._fast = generate(checked, built.calls, source, cost, lists=self._accepts_lists, modern=self._modern)
+        self._calls = built.calls
+        self._fast = self._generate(absorbing=False)
+        self._absorbing: _Selector | None = None
         self.reads: Reads = find_reads(checked.expr)
 
     @property
@@ -100,16 +105,36 @@ class Program:
             return None
         try:
             return self._fast(device)
+        except KeyError:
+            return self._match_absorbing(device)
         except _LEFT_TO_EVALUATOR:
             return None
 
+    def _match_absorbing(self, device: Device) -> bool | None:
+        """A key is missing; what `&&` and `||` make of that is asked of code that is written when first needed."""
+        if self._absorbing is None:
+            self._absorbing = self._generate(absorbing=True)
+        try:
+            return self._absorbing(device) if self._absorbing is not None else None
+        except (KeyError, *_LEFT_TO_EVALUATOR):
+            return None
+
+    def _generate(self, *, absorbing: bool) -> _Selector | None:
+        return generate(
+            self._checked,
+            self._calls,
+            self.source,
+            self.cost,
+            lists=self._accepts_lists,
+            modern=self._modern,
+            absorbing=absorbing,
+        )
+
     def matches(self, device: Device) -> bool:
         """Whether the device is selected; CelRuntimeError if that cannot be told."""
-        if self._fast is not None:
-            try:
-                return self._fast(device)
-            except _LEFT_TO_EVALUATOR:
-                pass
+        found = self.matches_fast(device)
+        if found is not None:
+            return found
         value = self.evaluate(device)
         if isinstance(value, bool):
             return value

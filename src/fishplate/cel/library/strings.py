@@ -120,11 +120,11 @@ def last_index_of(text: str, part: str, offset: int | None = None) -> Value:
 
 
 def lower_ascii(text: str) -> Value:
-    return "".join(char.lower() if char < "\x80" else char for char in text)
+    return text.lower() if text.isascii() else "".join(char.lower() if char < "\x80" else char for char in text)
 
 
 def upper_ascii(text: str) -> Value:
-    return "".join(char.upper() if char < "\x80" else char for char in text)
+    return text.upper() if text.isascii() else "".join(char.upper() if char < "\x80" else char for char in text)
 
 
 def replace(text: str, old: str, new: str, limit: int = -1) -> Value:
