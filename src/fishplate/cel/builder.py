@@ -40,7 +40,7 @@ class BuildError(Exception):
 
 
 class Built(NamedTuple):
-    """The root, and the nodes of the calls in it by id."""
+    """The root, and the nodes of calls and of constant maps in it, by id."""
 
     node: Node
     calls: dict[int, Node]
@@ -172,7 +172,8 @@ class _Builder:
         optional = frozenset(index for index, entry in enumerate(expr.entries) if entry.optional)
         made = MapNode(expr.id, tuple(keys), tuple(values), optional)
         if all(isinstance(part, Const) for part in (*keys, *values)):
-            return Const(expr.id, made.compute(self._nothing))
+            self.calls[expr.id] = Const(expr.id, made.compute(self._nothing))
+            return self.calls[expr.id]
         return made
 
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fishplate.cel.access import Aliases, device_path, tested_path
-from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, Select
+from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, MapExpr, Select
 from fishplate.cel.comparisons import literals, write_comparison, write_equal, write_membership, write_order
 from fishplate.cel.guards import LONGEST_VALUE, NAMES, Unsupported
 from fishplate.cel.methods import write_includes, write_parsed, write_text_test
@@ -54,7 +54,7 @@ def generate(
     modern: bool,
     absorbing: bool = False,
 ) -> Callable[[Device], bool] | None:
-    """The function, or None where none is made. `calls` are the evaluator's nodes for calls.
+    """The function, or None where none is made. `calls` are the evaluator's nodes for calls and constant maps.
 
     An absorbing function is slower, and also answers where a key is missing on a side of `&&` or `||` that the other
     side decides.
@@ -138,6 +138,8 @@ class _Writer:
                 return self._bind(expr, aliases) if expr.is_bind else self._fold(expr, aliases)
             case Call():
                 return self._call(expr, aliases)
+            case MapExpr() if self._measured and isinstance(node := self._calls.get(expr.id), Const):
+                return Snippet("any", self._scratch.constant(node.value))
             case ListExpr() if self._measured and not expr.optional:
                 return Snippet("any", f"({''.join(f'{self._code(each, aliases).text}, ' for each in expr.elements)})")
         raise Unsupported

@@ -68,19 +68,49 @@ def test_deep_nesting_is_refused_and_does_not_overflow() -> None:
     assert environment().compile("1" + "+1" * 249 + " > 0").run(Device("d", {})).value is True
 
 
-@pytest.mark.parametrize(
-    ("source", "cost"),
-    [
-        ('device.driver == "dra.example.com"', 4),
-        ('device.attributes["d"].name', 4),
-        ('device.attributes["d"].name == "fish"', 5),
-        ('device.attributes["d"].name.isGreaterThan(semver("0.0.1"))', 6),
-        ('"x" in device.attributes', 3),
-        ('device.attributes.exists_one(x, x == "dra.example.com")', 164),
-    ],
+# Estimates in the test table of k8s.io/dynamic-resource-allocation v0.37.2 (cel/compile_test.go).
+NIC = 'device.attributes["dra.example.com"]'
+TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+SEVENFOLD = (
+    "".join(f"{TEN}.all({name}, " for name in ("x", "y", "z", "z2", "z3", "z4", "z5"))
+    + "int('1'.find('[0-9]*')) < 100"
+    + ")" * 7
 )
+REFERENCE_COSTS = [
+    ('device.driver == ""', 2),
+    ('device.driver == "dra.example.com"', 4),
+    (f"{NIC}.name", 4),
+    (f'{NIC}["name"]', 4),
+    (f"{NIC}.name > 0", 5),
+    (f'{NIC}.name == "fish"', 5),
+    (f'{NIC}.name.isGreaterThan(semver("0.0.1"))', 6),
+    (f'{NIC}.name.isGreaterThan(semver("v0.0.1", true)) && isSemver("v1.0.0", true)', 7),
+    ('"no-such-domain" in device.attributes', 3),
+    (f"cel.bind(dra, {NIC}, dra.name)", 15),
+    (f"{NIC}.a && {NIC}.b && {NIC}.c", 12),
+    ('device.attributes.exists_one(x, x == "dra.example.com")', 164),
+    (f'{NIC}.exists_one(x, x == "services")', 133),
+    ('device.capacity.exists_one(x, x == "dra.example.com")', 164),
+    ('device.capacity["dra.example.com"].exists_one(x, x == "memory")', 133),
+    ('device.capacity["dra.example.com"].name.isGreaterThan(quantity("1Ki"))', 6),
+    (f'{NIC}.services.split("example").size() >= 2', 19),
+    (f'{NIC}.services.matches("[^a]?sym")', 18),
+    (f"{NIC}.names.size() == 2", 6),
+    (f'{NIC}.name.includes("fish")', 4 + 64),
+    (f'{NIC}.name.includes(semver("1.0.0"))', 4 + 64 + 1),
+    (f"1 in {NIC}.names", 4 + 64),
+    (f"{NIC}.names.exists(x, x > 0)", 5 + (3 + 3) * 64),
+    (f'{NIC}.names.all(x, x != "")', 5 + (2 + 2) * 64),
+    ("device.allowMultipleAllocations == false", 3),
+    (SEVENFOLD, 85_555_551),
+]
+
+
+@pytest.mark.parametrize(("source", "cost"), REFERENCE_COSTS)
 def test_reference_costs_are_exact(source: str, cost: int) -> None:
-    assert environment("1.37").compile(source).cost == cost
+    program = environment("1.37").compile(source)
+    assert program.cost == cost
+    assert program.too_expensive is (cost > COST_LIMIT)
 
 
 def test_what_the_api_would_refuse_is_marked_and_still_compiles() -> None:
