@@ -166,14 +166,13 @@ def _apply(frame: Frame, value: Value, qualifiers: list[Qualifier]) -> Value:
     return Optional(value) if optional else value
 
 
-class Absolute:
-    """A variable."""
+class _Qualified:
+    """Something with selections on it; known by the id of the last one."""
 
-    __slots__ = ("_id", "name", "qualifiers")
+    __slots__ = ("_id", "qualifiers")
 
-    def __init__(self, node: int, name: str) -> None:
+    def __init__(self, node: int) -> None:
         self._id = node
-        self.name = name
         self.qualifiers: list[Qualifier] = []
 
     @property
@@ -182,6 +181,16 @@ class Absolute:
 
     def add(self, qualifier: Qualifier) -> None:
         self.qualifiers.append(qualifier)
+
+
+class Absolute(_Qualified):
+    """A variable."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, node: int, name: str) -> None:
+        super().__init__(node)
+        self.name = name
 
     def resolve(self, frame: Frame) -> Value:
         value = frame.resolve(self.name)
@@ -199,22 +208,14 @@ class _Uncounted:
         self.resolve = frame.resolve
 
 
-class Relative:
+class Relative(_Qualified):
     """The result of another expression."""
 
-    __slots__ = ("_id", "operand", "qualifiers")
+    __slots__ = ("operand",)
 
     def __init__(self, node: int, operand: Node) -> None:
-        self._id = node
+        super().__init__(node)
         self.operand = operand
-        self.qualifiers: list[Qualifier] = []
-
-    @property
-    def id(self) -> int:
-        return self.qualifiers[-1].id if self.qualifiers else self._id
-
-    def add(self, qualifier: Qualifier) -> None:
-        self.qualifiers.append(qualifier)
 
     def resolve(self, frame: Frame) -> Value:
         value = self.operand.eval(frame)

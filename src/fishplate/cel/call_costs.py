@@ -165,7 +165,8 @@ def _traversal(value: Value) -> int:
     return 1
 
 
-_COMPARISONS = frozenset(
+# Comparisons whose cost is that of the shorter side.
+COMPARISONS = frozenset(
     ["equals", "not_equals"]
     + [
         f"{name}_{kind}"
@@ -191,7 +192,7 @@ def _standard(overload: str, args: list[Value], *, modern: bool) -> int:
             return _regex(actual_size(args[0]), actual_size(args[1]))
         case "matches" if modern:
             return _regex(actual_size(args[0]), actual_size(args[1]))
-    if overload in _COMPARISONS:
+    if overload in COMPARISONS:
         return scan(min(actual_size(args[0]), actual_size(args[1])))
     return 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fishplate.cel.ast import Literal
-from fishplate.cel.call_costs import FLAT, REGEX_FACTOR, STRING_FACTOR, TRAVERSED
+from fishplate.cel.call_costs import COMPARISONS, FLAT, REGEX_FACTOR, STRING_FACTOR, TRAVERSED
 from fishplate.cel.sizes import ONE, TOP, UNKNOWN, Range, declared_size, fixed
 
 if TYPE_CHECKING:
@@ -219,19 +219,9 @@ def _equality(left: Operand, right: Operand) -> Estimate | None:
     return None
 
 
-_COMPARED = frozenset(
-    ["equals", "not_equals"]
-    + [
-        f"{name}_{kind}"
-        for name in ("less", "less_equals", "greater", "greater_equals")
-        for kind in ("string", "bytes")
-    ]
-)
-
-
 def _standard(overload: str, target: Operand | None, args: list[Operand], *, modern: bool) -> Estimate | None:
     """cel-go's standard library."""
-    if overload in _COMPARED:
+    if overload in COMPARISONS:
         most = min(args[0].computed.high, args[1].computed.high)
         return Estimate(Range(min(most, 1), most).scaled(STRING_FACTOR))
     match overload:

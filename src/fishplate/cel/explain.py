@@ -39,29 +39,58 @@ class Clause(NamedTuple):
     seen: tuple[Seen, ...]
 
 
-def explain(
-    source: str,
-    checked: Checked,
-    spans: dict[int, tuple[int, int]],
-    declared: Declarations,
-    device: CelMap,
-    *,
-    modern: bool,
-) -> list[Clause]:
-    """The conjuncts in the order they are written, each evaluated by itself, also those after the first false."""
-    clauses = []
-    for expr, aliases, outer in _conjuncts(checked.expr, {}, ()):
-        start, end = spans.get(expr.id, (0, len(source)))
-        value = _evaluate(_wrapped(expr, outer), checked, declared, device, modern=modern)
+class Explanation:
+    """One selector on one device; `device` is the value that selectors see."""
+
+    def __init__(
+        self,
+        source: str,
+        checked: Checked,
+        spans: dict[int, tuple[int, int]],
+        declared: Declarations,
+        device: CelMap,
+        *,
+        modern: bool,
+    ) -> None:
+        self._source = source
+        self._checked = checked
+        self._spans = spans
+        self._declared = declared
+        self._device = device
+        self._modern = modern
+
+    def clauses(self) -> list[Clause]:
+        """The conjuncts in the order they are written, each evaluated by itself, also those after the first false."""
+        return [self._clause(*conjunct) for conjunct in _conjuncts(self._checked.expr, {}, ())]
+
+    def _clause(self, expr: ast.Expr, aliases: Aliases, outer: tuple[ast.Fold, ...]) -> Clause:
+        start, end = self._spans.get(expr.id, (0, len(self._source)))
+        value = self._evaluate(_wrapped(expr, outer))
         result: Literal["true", "false", "error"] = "error"
         message = ""
         if isinstance(value, bool):
             result = "true" if value else "false"
         else:
             message = value.message if isinstance(value, Err) else f"not a bool but {show(value)}"
-        seen = tuple(_seen(expr, aliases, outer, source, checked, spans, declared, device, modern=modern))
-        clauses.append(Clause(source[start:end].strip(), (start, end), result, message, seen))
-    return clauses
+        seen = tuple(self._seen(expr, aliases, outer))
+        return Clause(self._source[start:end].strip(), (start, end), result, message, seen)
+
+    def _evaluate(self, expr: ast.Expr) -> Value:
+        node, _ = build(self._checked._replace(expr=expr), self._declared, modern=self._modern)
+        try:
+            return node.eval(Root(self._device, modern=self._modern))
+        except Cancelled as stop:
+            return Err(str(stop))
+
+    def _seen(self, expr: ast.Expr, aliases: Aliases, outer: tuple[ast.Fold, ...]) -> Iterator[Seen]:
+        shown = set()
+        for part in _readings(expr, aliases):
+            start, end = self._spans.get(part.id, (0, 0))
+            text = self._source[start:end].strip()
+            if text and text not in shown:
+                shown.add(text)
+                value = self._evaluate(_wrapped(part, outer))
+                yield Seen(text, value.message if isinstance(value, Err) else show(value))
 
 
 def _conjuncts(
@@ -82,36 +111,6 @@ def _wrapped(expr: ast.Expr, outer: tuple[ast.Fold, ...]) -> ast.Expr:
     for bind in reversed(outer):
         expr = ast.Fold(bind.id, bind.range, bind.var, bind.var2, bind.accu, bind.init, bind.cond, bind.step, expr)
     return expr
-
-
-def _evaluate(expr: ast.Expr, checked: Checked, declared: Declarations, device: CelMap, *, modern: bool) -> Value:
-    node, _ = build(checked._replace(expr=expr), declared, modern=modern)
-    try:
-        return node.eval(Root(device, modern=modern))
-    except Cancelled as stop:
-        return Err(str(stop))
-
-
-def _seen(
-    expr: ast.Expr,
-    aliases: Aliases,
-    outer: tuple[ast.Fold, ...],
-    source: str,
-    checked: Checked,
-    spans: dict[int, tuple[int, int]],
-    declared: Declarations,
-    device: CelMap,
-    *,
-    modern: bool,
-) -> Iterator[Seen]:
-    shown = set()
-    for part in _readings(expr, aliases):
-        start, end = spans.get(part.id, (0, 0))
-        text = source[start:end].strip()
-        if text and text not in shown:
-            shown.add(text)
-            value = _evaluate(_wrapped(part, outer), checked, declared, device, modern=modern)
-            yield Seen(text, value.message if isinstance(value, Err) else show(value))
 
 
 def _readings(expr: ast.Expr, aliases: Aliases) -> Iterator[ast.Expr]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fishplate.cel.attributes import look_up
 from fishplate.cel.device import attribute_value, by_domain
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fishplate.cel.device import Device
     from fishplate.cel.values import Value
     from fishplate.k8s.resource import DeviceAttribute, QuantityText
+
+_Kind = TypeVar("_Kind")
 
 # The API's limits: for strings in attributes (and more than a list attribute can hold), for names, for attributes.
 LONGEST_VALUE = 64
@@ -135,32 +137,23 @@ def _bound(value: Value) -> Value:
     return EMPTY_MAP if type(value) is DomainMap and not len(value) else value
 
 
+def _only(kind: type[_Kind]) -> Callable[[object], _Kind]:
+    def guard(value: object) -> _Kind:
+        if type(value) is kind:
+            return value
+        raise Unsupported
+
+    return guard
+
+
 def _short_text(value: object) -> str:
     if type(value) is str and len(value) <= LONGEST_VALUE:
         return value
     raise Unsupported
 
 
-def _text(value: object) -> str:
-    if type(value) is str:
-        return value
-    raise Unsupported
-
-
 def _short_list(value: object) -> tuple[object, ...]:
     if type(value) is tuple and len(value) <= LONGEST_VALUE:
-        return value
-    raise Unsupported
-
-
-def _version(value: object) -> Semver:
-    if type(value) is Semver:
-        return value
-    raise Unsupported
-
-
-def _integer(value: object) -> int:
-    if type(value) is int:
         return value
     raise Unsupported
 
@@ -185,12 +178,6 @@ def _sure(value: Value) -> Value:
 
 def _element(container: Value, key: Value) -> Value:
     return _sure(look_up(container, key, optional=False))
-
-
-def _option(value: Value) -> Optional:
-    if type(value) is Optional:
-        return value
-    raise Unsupported
 
 
 def _is_member(value: Value, members: frozenset[tuple[type, Value]]) -> bool:
@@ -237,11 +224,11 @@ NAMES: dict[str, object] = {
     "included": _included,
     "includes": includes,
     "includes_short": includes_short,
-    "integer": _integer,
+    "integer": _only(int),
     "is_member": _is_member,
     "list_value": _list_value,
     "missing": _miss,
-    "option": _option,
+    "option": _only(Optional),
     "pairs": _pairs,
     "parse_semver": parse_semver,
     "refuse": _refuse,
@@ -250,9 +237,9 @@ NAMES: dict[str, object] = {
     "short_text": _short_text,
     "sound_versions": SOUND_VERSIONS,
     "sure": _sure,
-    "text": _text,
+    "text": _only(str),
     "turns": _turns,
     "undecided": _undecided,
-    "version": _version,
+    "version": _only(Semver),
     "whole": _whole,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from fishplate.cel.access import Reads, find_reads
-from fishplate.cel.explain import Clause, explain
+from fishplate.cel.explain import Clause, Explanation
 from fishplate.cel.generate import generate
 from fishplate.cel.guards import Unsupported
 from fishplate.cel.root import Root
@@ -146,7 +146,8 @@ class Program:
             seen = device.as_value(lists=self._accepts_lists)
         except InputError as error:
             return [Clause(self.source, (0, len(self.source)), "error", error.what, ())]
-        return explain(self.source, self._checked, self._spans, self._declared, seen, modern=self._modern)
+        explanation = Explanation(self.source, self._checked, self._spans, self._declared, seen, modern=self._modern)
+        return explanation.clauses()
 
 
 def not_bool(value: Value) -> str:
