@@ -18,6 +18,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from fishplate.cel.absorption import is_calm
 from fishplate.cel.access import Aliases, device_path, tested_path
 from fishplate.cel.ast import Call, Expr, Fold, Ident, ListExpr, Literal, MapExpr, Select
 from fishplate.cel.comparisons import literals, write_comparison, write_equal, write_membership, write_order
@@ -59,7 +60,7 @@ def generate(
     An absorbing function is slower, and also answers where a key is missing on a side of `&&` or `||` that the other
     side decides.
     """
-    if len(source) > _LONGEST_TEXT:
+    if len(source) > _LONGEST_TEXT or (absorbing and not is_calm(checked.expr)):
         return None
     most_turns = COST_LIMIT // 2 // (_UNITS * len(source))
     for measured in (False, True) if cost * _MARGIN <= COST_LIMIT else (False,):
@@ -262,7 +263,7 @@ class _Writer:
         body = self._within({expr.accu: Snippet(init.kind, name)}, expr.result, aliases)
         # Upstream evaluates what is bound when it is first read; if that fails here, the evaluator finds out.
         text = f"bound({init.text})" if init.kind == "any" else init.text
-        return Snippet(body.kind, f"({name} := {self._undecided(text)}, {body.text})[1]")
+        return Snippet(body.kind, f"({name} := {text}, {body.text})[1]")
 
     def _fold(self, expr: Fold, aliases: Aliases) -> Snippet:
         """all, exists, exists_one, map, filter and transformList, told apart by how they accumulate."""
@@ -285,11 +286,7 @@ class _Writer:
             case _:
                 raise Unsupported
         # Python takes no assignment inside a comprehension's range, so the range gets its name before.
-        return Snippet(kind, f"({items} := {over}, {self._undecided(whole)})[1]")
-
-    def _undecided(self, text: str) -> str:
-        """A missing key in here may be no error of the whole: another turn decides, or nobody asks."""
-        return f"undecided(lambda: {text})" if self._absorbing else text
+        return Snippet(kind, f"({items} := {over}, {whole})[1]")
 
     def _range(self, expr: Fold, aliases: Aliases) -> tuple[str, dict[str, Snippet]]:
         """What a loop walks over, and its variables."""

@@ -44,7 +44,7 @@ def _miss() -> None:
 
 
 def _absorb(decides: bool, *terms: Callable[[], bool]) -> bool:
-    """`&&` and `||` where a missing key, which is an error for certain, waits for a side that decides."""
+    """`&&` and `||` where a missing key waits for a side that decides."""
     missed = False
     for term in terms:
         try:
@@ -55,13 +55,6 @@ def _absorb(decides: bool, *terms: Callable[[], bool]) -> bool:
     if missed:
         raise KeyError
     return not decides
-
-
-def _undecided(part: Callable[[], Value]) -> Value:
-    try:
-        return part()
-    except KeyError:
-        raise Unsupported from None
 
 
 def _has_domain(names: Mapping[str, object], driver: str, domain: str) -> bool:
@@ -239,7 +232,6 @@ NAMES: dict[str, object] = {
     "sure": _sure,
     "text": _only(str),
     "turns": _turns,
-    "undecided": _undecided,
     "version": _only(Semver),
     "whole": _whole,
 }

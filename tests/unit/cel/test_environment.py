@@ -61,6 +61,11 @@ def test_an_unknown_minor_names_the_known_ones() -> None:
         environment("1.33")
 
 
+def test_a_text_of_too_many_characters_is_refused() -> None:
+    assert "expression code point size exceeds limit: size: 100001, limit 100000" in failure(" " * 99_997 + "true").what
+    assert environment().compile(" " * 99_996 + "true").cost == 0
+
+
 def test_deep_nesting_is_refused_and_does_not_overflow() -> None:
     assert "expression recursion limit exceeded: 250" in failure("(" * 300 + "true" + ")" * 300).what
     assert environment().compile("(" * 249 + "true" + ")" * 249).cost == 0

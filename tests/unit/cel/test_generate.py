@@ -95,13 +95,26 @@ def test_the_first_value_in_upstreams_order_counts() -> None:
     assert environment().compile(f"{NIC}.x == 1").run(device).value is True
 
 
-def test_absorbing_stops_where_an_error_is_not_certain() -> None:
-    """One turn fails, another decides: the loop is true, whatever the first turn said."""
+def test_an_error_in_one_turn_does_not_hide_what_another_decides() -> None:
     source = f"[400, 0].exists(x, x == {NIC}.speed ? {NIC}.nope == 1 : true) && true"
     program = environment().compile(source)
     assert program.run(make_device()).value is True
-    assert program.matches_fast(make_device()) is not False
     assert program.matches(make_device())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f'{NIC}.nope == ({NIC}.firmware in ["1.2.3"]) || true',
+        f'["a", "b"].exists(x, x == "a" ? {NIC}.nope == 1 : {NIC}.firmware in ["1.2.3"]) || true',
+        f'{NIC}.nope == 1 || {NIC}.firmware in ["1.2.3"] || true',
+        f"{NIC}.nope.distinct() == [] || true",
+    ],
+)
+def test_nothing_absorbs_what_makes_upstream_panic(source: str) -> None:
+    """Upstream goes on after an error, and may find there what nothing absorbs."""
+    with pytest.raises(CelRuntimeError, match="internal error"):
+        environment().compile(source).matches(make_device())
 
 
 def test_what_is_bound_and_never_read_does_not_fail() -> None:
@@ -117,11 +130,13 @@ def test_an_error_that_nothing_absorbs_is_reported() -> None:
 
 def test_values_beyond_the_limits_of_the_api_are_left_to_the_evaluator() -> None:
     """The estimate, by which code may skip the cost limit, holds for values that the API accepts."""
-    program = environment().compile(f'{NIC}.text.replace("x", "yy").size() > 0 && {NIC}.size() > 0')
+    program = environment().compile(f'{NIC}.text.replace("x", "yy").size() > 0')
     assert program.matches_fast(make_device(text={"string": "x" * 64})) is True
     assert program.matches_fast(make_device(text={"string": "x" * 65})) is None
     many: dict[str, dict[str, object]] = {f"a{index}": {"int": 1} for index in range(40)}
     crowded = make_device(text={"string": "x"}, **many)
+    program = environment().compile(f"{NIC}.size() > 0")
+    assert program.matches_fast(make_device()) is True
     assert program.matches_fast(crowded) is None
     assert program.matches(crowded)
 
@@ -144,6 +159,6 @@ def test_deep_expressions_are_left_to_the_evaluator() -> None:
 
 def test_each_part_is_written_once() -> None:
     """A call is tried in two ways. Were its parts tried in two ways for each of them, this would never end."""
-    program = environment("1.37").compile("dyn(" * 40 + "{'driver': device.driver}" + ")" * 40 + " == 1")
+    program = environment("1.37").compile("dyn(" * 22 + "{'driver': device.driver}" + ").major()" * 22 + " == 1")
+    assert not program.too_expensive
     assert not program.is_fast
-    assert not program.matches(make_device())
