@@ -1,14 +1,16 @@
 """Which of 10,000 GB300 nodes can take a claim: ours, beside the real allocator asked node by node.
 
 Each node has 4 GPUs and 4 NICs in two slices; 40 % of the devices are taken, at random; GUIDs, LIDs, PCI addresses,
-keys and placement groups differ as they do between real nodes. Every round starts from decoded objects and nothing
-else: the index, the holdings, the compiled selectors and the groups are made anew. Both sides count the nodes that fit,
-and must agree.
+keys and placement groups differ as they do between real nodes. Every round starts from loaded objects and nothing else:
+the index, the holdings, the compiled selectors and the groups are made anew. Both sides count the nodes that fit, and
+must agree. Loading is not part of a round on either side; ours also notes down what can be said of slices whatever the
+claim, so its time is told beside that of the real decoder.
 """
 
 import gc
 import json
 import shutil
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -22,8 +24,8 @@ from fishplate.dra import Node, Scene, World, profile
 from fishplate.dra.fleet import Verdict, count_fleet, survey
 from fishplate.dra.oddities import find_oddities
 from fishplate.hardware.catalog import load_catalog
+from fishplate.k8s.bulk import decode_slices
 from fishplate.k8s.claim import DeviceClass, ResourceClaim, default_claim
-from fishplate.k8s.resource import ResourceSlice
 from fishplate.sim.host import synthesise
 from fishplate.topology.slices import publish_slices
 from oracle.client import Oracle
@@ -64,7 +66,7 @@ def _claim(gpus: int, nics: int, selector: str) -> dict[str, Any]:
     return defaulted
 
 
-_QUESTIONS = {
+QUESTIONS = {
     "a GPU and a NIC of one NUMA node (fits on most)": _claim(1, 1, _ACTIVE),
     "2 GPUs and 3 NICs of one NUMA node (fits nowhere)": _claim(2, 3, _ACTIVE),
     "a NIC faster than there is (fits nowhere)": _claim(1, 1, _FASTER),
@@ -148,34 +150,37 @@ def run() -> list[object]:
     with tempfile.TemporaryDirectory() as directory, Oracle(_MINOR) as oracle:
         file = Path(directory) / "world.json"
         file.write_text(json.dumps({**make_fleet(_NODES), "gates": profile(_MINOR).gates}))
-        rows, world = _load(file)
+        seconds, world = _load(file)
+        decoded = (
+            oracle.ask({"op": "allocate-bench", "file": str(file), "nodes": [], "claims": []})["decodeNanos"] / 1e9
+        )
+        rows: list[object] = [Row(f"loading {2 * _NODES} slices", seconds, "encoding/json, decoding alone", decoded)]
         # As a program that holds a fleet would do: no use in going over millions of objects again and again.
         gc.collect()
         gc.freeze()
-        for what, claim in _QUESTIONS.items():
+        for what, claim in QUESTIONS.items():
             rows += _compare(what, claim, world, oracle, file)
     return rows
 
 
 class _File(msgspec.Struct):
-    slices: tuple[ResourceSlice, ...]
+    slices: msgspec.Raw
     classes: tuple[DeviceClass, ...]
     allocated: tuple[ResourceClaim, ...]
 
 
-def _load(file: Path) -> tuple[list[object], World]:
+def _load(file: Path) -> tuple[float, World]:
     content = file.read_bytes()
     started = time.perf_counter()
     read = msgspec.json.decode(content, type=_File)
-    decoded = time.perf_counter()
-    odd = find_oddities(read.slices)
-    looked = time.perf_counter()
-    text = f"decoding {2 * _NODES} slices: {decoded - started:.2f} s; looking for oddities: {looked - decoded:.2f} s"
-    return [text], World(slices=read.slices, classes=read.classes, claims=read.allocated, odd=odd)
+    slices = decode_slices(b'{"items":' + bytes(read.slices) + b"}")
+    world = World(slices=slices, classes=read.classes, claims=read.allocated, odd=find_oddities(slices))
+    return time.perf_counter() - started, world
 
 
 def _compare(what: str, claim: dict[str, Any], world: World, oracle: Oracle, file: Path) -> list[object]:
-    """The best of some rounds taken in turns: whatever else the machine does can only add."""
+    """Rounds taken in turns: the best of each side, since whatever else the machine does can only add, and the median
+    of the rounds' ratios."""
     followed = profile(_MINOR)
     nodes = [Node(name=f"node-{number:05d}") for number in range(_NODES)]
     claims = [msgspec.convert(claim, ResourceClaim)]
@@ -183,7 +188,7 @@ def _compare(what: str, claim: dict[str, Any], world: World, oracle: Oracle, fil
     taken, counted, asked = [], [], []
     for _ in range(_ROUNDS):
         theirs = oracle.ask(question)
-        asked += theirs["nanos"]
+        asked.append(theirs["nanos"][0] / 1e9)
         started = time.perf_counter()
         found = survey(Scene(world, followed), nodes, claims)
         taken.append(time.perf_counter() - started)
@@ -192,11 +197,18 @@ def _compare(what: str, claim: dict[str, Any], world: World, oracle: Oracle, fil
         counted.append(time.perf_counter() - started)
     fits = found.count(Verdict.FITS)
     assert (fits, found.count(Verdict.ERROR)) == (theirs["fits"], theirs["errors"]), (fits, theirs)
-    go, ours, counting = min(asked) / 1e9, min(taken), min(counted)
     label = f"{what}: {fits} of {_NODES} nodes, {len(found.groups)} groups"
     total = sum(count.pods for count in pods.values())
     return [
-        Row(label, ours, "the real allocator, node by node", go),
-        f"  {go / ours:.1f} times as fast; pods that each node can take ({total} in all): {counting * 1000:.0f} ms, "
-        f"{go / counting:.1f} times as fast as whether one fits",
+        Row(label, min(taken), "the real allocator, node by node", min(asked)),
+        f"  {_times(asked, taken)} times as fast",
+        f"  how many such pods each node can take ({total} in all): {min(counted) * 1000:.0f} ms, "
+        f"{_times(asked, counted)} times as fast as the real allocator says whether one fits",
     ]
+
+
+def _times(theirs: list[float], ours: list[float]) -> str:
+    ratios = [their / our for their, our in zip(theirs, ours, strict=True)]
+    return (
+        f"{statistics.median(ratios):.1f} (median of {len(ratios)} rounds; best of each: {min(theirs) / min(ours):.1f})"
+    )

@@ -65,6 +65,10 @@ class Oracle:
         self._process.stdout.close()
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         return next(self.ask_all([question]))
 

@@ -20,6 +20,8 @@ var operations = map[string]operation{
 	"cel":            evaluate,
 	"cel-bench":      measure,
 	"cel-env":        declarations,
+	"load-read":      readFile,
+	"load-slices":    loadSlices,
 	"ping":           func(json.RawMessage) (any, error) { return map[string]string{"kubernetes": minor}, nil },
 }
 

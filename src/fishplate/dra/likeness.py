@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fishplate.dra.requests import Prepared
     from fishplate.dra.scene import Scene
-    from fishplate.dra.world import DeviceID, Node
+    from fishplate.dra.world import DeviceID, Node, Sheet
     from fishplate.k8s.claim import DeviceConstraint, ResourceClaim
     from fishplate.k8s.resource import Device, DeviceAttribute, ResourceSlice
 
@@ -50,12 +50,22 @@ class _Layout:
         self.symbols: dict[object, int] = {}
 
 
+class _Reader:
+    """Slices of one spelling: which of their columns are read, and the symbols of the devices in slices seen so far."""
+
+    __slots__ = ("read", "symbols")
+
+    def __init__(self, read: Callable[[tuple[int, ...]], object]) -> None:
+        self.read = read
+        self.symbols: dict[object, tuple[int, ...]] = {}
+
+
 def _has_twin(name: str, driver: str, present: tuple[str, ...]) -> bool:
     """Whether the other spelling of this name is there."""
     return f"{driver}/{name}" in present or (name.startswith(f"{driver}/") and name[len(driver) + 1 :] in present)
 
 
-def _read_nothing(_attributes: Mapping[str, DeviceAttribute]) -> object:
+def _read_nothing(_anything: object) -> object:
     return None
 
 
@@ -64,7 +74,9 @@ class Likeness:
 
     def __init__(self, scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> None:
         self._scene = scene
-        self._odd = scene.world.odd if scene.world.odd is not None else find_oddities(scene.world.slices)
+        odd = scene.world.odd if scene.world.odd is not None else find_oddities(scene.world.slices)
+        self._odd = odd
+        self._used = scene.holdings.devices
         self._preparation = Preparation(scene, node, [])
         self._prepared = [self._preparation.prepare(claim) for claim in claims]
         wanted = [each for claim in self._prepared for alternatives in claim.requests for each in alternatives]
@@ -76,12 +88,15 @@ class Likeness:
         self._reads = self._collect_reads()
         self._whole = self._reads is None
         self._more = self._minds_used or self._whole or bool(scene.holdings.capacity)
+        self._sheets: dict[int, Sheet] = {} if self._more else odd.sheets
+        self._readers: dict[int, _Reader] = {}
         self._latest: dict[str, _Layout] = {}
         self._layouts: dict[tuple[str, tuple[str, ...]], _Layout] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._meanings: dict[int, tuple[int, tuple[Comparable, ...]]] = {}
         self._bases: dict[Key, int] = {}
-        self._canonical: dict[tuple[int, ...], Key] = {}
+        self._canonical: dict[tuple[int, ...], int] = {}
+        self._numbers: dict[Key, int] = {}
 
     def _collect_reads(self) -> frozenset[tuple[str, str, str]] | None:
         """What selectors read of a device; None if that cannot be told."""
@@ -102,7 +117,7 @@ class Likeness:
         ]
         return [selector.cel.expression for selectors in lists for selector in selectors if selector.cel is not None]
 
-    def describe(self, node: Node) -> Key | None:
+    def describe(self, node: Node) -> int | None:
         """Equal for nodes that are alike; None for a node that has to be asked itself."""
         slices = self._scene.local_slices(node)
         if slices is None:
@@ -112,43 +127,65 @@ class Likeness:
             if not self._add_symbols(origin, symbols):
                 return None
         raw = tuple(symbols)
-        key = self._canonical.get(raw)
-        if key is None:
-            key = self._canonical[raw] = self._rename(raw)
-        return key
+        number = self._canonical.get(raw)
+        if number is None:
+            number = self._canonical[raw] = self._numbers.setdefault(self._rename(raw), len(self._numbers))
+        return number
 
     def _add_symbols(self, origin: ResourceSlice, symbols: list[int]) -> bool:
-        """This loop is what a survey of a large fleet spends its time in."""
-        spec = origin.spec
-        driver, pool = spec.driver, spec.pool.name
-        used = self._scene.holdings.devices.get((driver, pool), _NONE)
-        odd, minds_used, more = self._odd, self._minds_used, self._more
-        layout = self._latest.get(driver)
-        for device in spec.devices:
-            # Even a device in use can spoil its pool, or move it to the end.
-            if odd and (driver, pool, device.name) in odd:
-                return False
-            in_use = device.name in used
-            if in_use and not minds_used:
-                continue
-            attributes = device.attributes
-            if layout is None or (layout.absent and not attributes.keys().isdisjoint(layout.absent)):
-                layout = self._find_layout(driver, attributes)
-            try:
-                key = layout.read(attributes)
-            except KeyError:
-                layout = self._find_layout(driver, attributes)
-                key = layout.read(attributes)
-            if more or device.allow_multiple_allocations:
-                key = (key, self._describe_more((driver, pool, device.name), device, in_use=in_use))
-            elif device.capacity:
-                key = (key, tuple(device.capacity.items()))
-            symbol = layout.symbols.get(key)
-            if symbol is None:
-                symbol = layout.symbols[key] = self._learn(origin, device, in_use=in_use)
-            if symbol:
-                symbols.append(symbol)
+        """What a survey of a large fleet spends its time in: no device is looked at where its like was seen."""
+        sheet = self._sheets.get(id(origin))
+        if sheet is None:
+            return self._look_closely(origin, symbols)
+        _, pool, spelling, names, columns = sheet
+        reader = self._readers.get(spelling)
+        if reader is None:
+            reader = self._readers[spelling] = self._make_reader(spelling)
+        key = reader.read(columns)
+        found = reader.symbols.get(key)
+        if found is None:
+            found = tuple(self._find_symbol(origin, device, in_use=False) for device in origin.spec.devices)
+            reader.symbols[key] = found
+        used = self._used.get(pool, _NONE)
+        symbols += [symbol for symbol, name in zip(found, names, strict=True) if symbol and name not in used]
         return True
+
+    def _make_reader(self, spelling: int) -> _Reader:
+        driver, names, _ = self._odd.spellings[spelling]
+        positions = [names.index(name) for name in self._wanted_names(driver) if name in names]
+        return _Reader(itemgetter(*positions) if positions else _read_nothing)
+
+    def _look_closely(self, origin: ResourceSlice, symbols: list[int]) -> bool:
+        """Device by device; False if the slice must not be judged at all."""
+        pool = (origin.spec.driver, origin.spec.pool.name)
+        if pool in self._odd.pools:
+            return False
+        used = self._used.get(pool, _NONE)
+        for device in origin.spec.devices:
+            in_use = device.name in used
+            if self._minds_used or not in_use:
+                symbol = self._find_symbol(origin, device, in_use=in_use)
+                if symbol:
+                    symbols.append(symbol)
+        return True
+
+    def _find_symbol(self, origin: ResourceSlice, device: Device, *, in_use: bool) -> int:
+        driver, attributes = origin.spec.driver, device.attributes
+        layout = self._latest.get(driver)
+        if layout is None or (layout.absent and not attributes.keys().isdisjoint(layout.absent)):
+            layout = self._find_layout(driver, attributes)
+        try:
+            key = layout.read(attributes)
+        except KeyError:
+            layout = self._find_layout(driver, attributes)
+            key = layout.read(attributes)
+        if self._more or device.allow_multiple_allocations or device.capacity:
+            identity = (driver, origin.spec.pool.name, device.name)
+            key = (key, self._describe_more(identity, device, in_use=in_use))
+        symbol = layout.symbols.get(key)
+        if symbol is None:
+            symbol = layout.symbols[key] = self._learn(origin, device, in_use=in_use)
+        return symbol
 
     def _find_layout(self, driver: str, attributes: Mapping[str, DeviceAttribute]) -> _Layout:
         wanted = self._wanted_names(driver)

@@ -50,6 +50,7 @@ class Scene:
         self.holdings = count_holdings(world.claims, consumable=profile.consumable)
         self.selectors = Selectors(profile)
         self._by_node: dict[str, list[ResourceSlice]] = {}
+        self._irregular: set[str] = set()
         self._shared: list[ResourceSlice] = []
         self._index()
 
@@ -64,10 +65,17 @@ class Scene:
             name = spec.node_name
             if not name or (spec.shared_counters and everywhere):
                 self._shared.append(origin)
-            elif name in by_node:
+                continue
+            if name in by_node:
                 by_node[name].append(origin)
             else:
                 by_node[name] = [origin]
+            if (
+                spec.pool.resource_slice_count != 1
+                or spec.shared_counters
+                or spec.per_device_node_selection is not None
+            ):
+                self._irregular.add(name)
 
     @cached_property
     def _by_pool(self) -> dict[PoolID, list[ResourceSlice]]:
@@ -94,14 +102,22 @@ class Scene:
         if self._shared or not self.profile.sorts:
             return None
         slices = self._by_node.get(node.name, [])
+        if len(slices) < 2 and node.name not in self._irregular:
+            return slices
+        if len(slices) == 2 and node.name not in self._irregular:
+            first, second = slices
+            left, right = first.spec.driver, second.spec.driver
+            if left != right:
+                return slices if left < right else [second, first]
+        return self._order(slices)
+
+    def _order(self, slices: list[ResourceSlice]) -> list[ResourceSlice] | None:
         for origin in slices:
             spec = origin.spec
             if spec.shared_counters or spec.per_device_node_selection is not None:
                 return None
             if spec.pool.resource_slice_count != 1 and not _is_whole(origin, slices):
                 return None
-        if len(slices) < 2:
-            return slices
         ordered = sorted(slices, key=_position)
         for first, second in pairwise(ordered):
             if first.spec.pool.resource_slice_count == 1 and _same_pool(first, second):
@@ -118,7 +134,7 @@ class Scene:
         identities = [(one.spec.driver, one.spec.pool.name, device.name) for one in own for device in one.spec.devices]
         smaller.holdings = Holdings(
             {pool: old.devices[pool] for pool in pools if pool in old.devices},
-            {each: old.shared[each] for each in identities if each in old.shared},
+            {each for each in identities if each in old.shared},
             {each: old.capacity[each] for each in identities if each in old.capacity},
         )
         return smaller
@@ -133,10 +149,9 @@ class Scene:
         old = self.holdings
         later.holdings = Holdings(
             {pool: dict(held) for pool, held in old.devices.items()},
-            dict(old.shared),
+            set(old.shared),
             {identity: dict(held) for identity, held in old.capacity.items()},
         )
         for result in results:
-            for device in result.devices.results:
-                later.holdings.add(device, owner, consumable=self.profile.consumable)
+            later.holdings.add(result.devices.results, owner, consumable=self.profile.consumable)
         return later

@@ -20,14 +20,45 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
 
 
+Spelling: TypeAlias = tuple[str, tuple[str, ...], int]
+"""Driver, attribute names as they are written, and how many devices."""
+
+
+class Sheet(NamedTuple):
+    """A slice whose devices all have the same attribute names, as columns.
+
+    `spelling` stands for the driver, those names and how many devices there are; `devices` are the devices' names. For
+    each attribute name `columns` has a number that stands for the values of all devices: equal numbers mean equal
+    values, device by device.
+    """
+
+    origin: ResourceSlice
+    pool: PoolID
+    spelling: int
+    devices: tuple[str, ...]
+    columns: tuple[int, ...]
+
+
+class Oddities(NamedTuple):
+    """What can be said of slices whatever the claim. See `fishplate.dra.oddities`.
+
+    `pools`: those that must not be judged by likeness. `sheets`: by the slice's id, where attributes are all that tells
+    devices of that driver apart. `spellings`: by their number.
+    """
+
+    pools: frozenset[PoolID]
+    sheets: dict[int, Sheet]
+    spellings: tuple[Spelling, ...]
+
+
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster at one moment. `claims` are those that matter for what is in use: the ones with an allocation."""
 
     slices: tuple[ResourceSlice, ...] = ()
     classes: tuple[DeviceClass, ...] = ()
     claims: tuple[ResourceClaim, ...] = ()
-    odd: frozenset[DeviceID] | None = None
-    """Devices that must not be judged by likeness; None if nobody looked. See `fishplate.dra.oddities`."""
+    odd: Oddities | None = None
+    """None if nobody looked."""
 
     def defaulted(self) -> Self:
         """The world as the API server would have stored it; needed for hand-written YAML."""
@@ -38,7 +69,7 @@ class Holdings(NamedTuple):
     """What is taken: whole devices by pool (and by which claim), shares, and the capacity that shares consume."""
 
     devices: dict[PoolID, dict[str, str]]
-    shared: dict[DeviceID, str]
+    shared: set[DeviceID]
     capacity: dict[DeviceID, dict[str, Quantity]]
 
     def owner(self, identity: DeviceID) -> str | None:
@@ -46,20 +77,27 @@ class Holdings(NamedTuple):
         held = self.devices.get(identity[:2])
         return None if held is None else held.get(identity[2])
 
-    def add(self, result: DeviceRequestAllocationResult, owner: str, *, consumable: bool) -> None:
-        """Admin access holds nothing; a share holds capacity instead of the device."""
-        if result.admin_access:
-            return
-        if not consumable or result.share_id is None:
+    def add(self, results: Iterable[DeviceRequestAllocationResult], owner: str, *, consumable: bool) -> None:
+        """Admin access holds nothing; a share holds capacity instead of the device.
+
+        A large fleet calls for tens of thousands of results, so the common one costs no call of its own."""
+        devices = self.devices
+        for result in results:
+            if result.admin_access:
+                continue
+            if consumable and result.share_id is not None:
+                self._add_share(result)
+                continue
             pool = (result.driver, result.pool)
-            held = self.devices.get(pool)
+            held = devices.get(pool)
             if held is None:
-                self.devices[pool] = {result.device: owner}
+                devices[pool] = {result.device: owner}
             else:
                 held[result.device] = owner
-            return
+
+    def _add_share(self, result: DeviceRequestAllocationResult) -> None:
         identity = (result.driver, result.pool, result.device)
-        self.shared[identity] = owner
+        self.shared.add(identity)
         if result.consumed_capacity is not None:
             taken = self.capacity.setdefault(identity, {})
             for name, amount in result.consumed_capacity.items():
@@ -68,12 +106,11 @@ class Holdings(NamedTuple):
 
 
 def count_holdings(claims: Iterable[ResourceClaim], *, consumable: bool) -> Holdings:
-    holdings = Holdings({}, {}, {})
+    holdings = Holdings({}, set(), {})
     for claim in claims:
-        if claim.status.allocation is not None:
-            owner = str(claim)
-            for result in claim.status.allocation.devices.results:
-                holdings.add(result, owner, consumable=consumable)
+        allocation = claim.status.allocation
+        if allocation is not None:
+            holdings.add(allocation.devices.results, str(claim), consumable=consumable)
     return holdings
 
 

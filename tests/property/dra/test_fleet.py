@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import bench_allocate
 from fishplate.cel import environment
 from fishplate.dra import Budget, Node, Scene, World, allocate, profile
 from fishplate.dra.fleet import Verdict, count_fleet, count_pods, group_keys, survey
@@ -121,6 +122,17 @@ def test_pods_are_counted_alike_in_groups_and_one_by_one(seed: int) -> None:
     for node in nodes:
         alone = count_pods(scene, node, claims, limit=5, new_budget=new_budget)
         assert (counts[node.name].pods, counts[node.name].exact) == (alone.pods, alone.exact)
+
+
+@pytest.mark.parametrize("what", bench_allocate.QUESTIONS)
+def test_the_measured_fleet_is_judged_as_each_of_its_nodes(what: str) -> None:
+    """The one of `make bench`, smaller: there the whole survey goes by columns."""
+    raw = {**bench_allocate.make_fleet(80), "node": {"name": "node-00000"}, "claims": [bench_allocate.QUESTIONS[what]]}
+    world, _, claims = decode(raw)
+    scene, nodes = Scene(world, profile("1.36")), [Node(name=f"node-{number:05d}") for number in range(80)]
+    assert survey(scene, nodes, claims).verdicts() == {node.name: ask(scene, node, claims) for node in nodes}
+    counts = count_fleet(scene, nodes, claims)
+    assert all(counts[node.name].pods == count_pods(scene, node, claims).pods for node in nodes)
 
 
 def test_random_fleets_are_really_grouped() -> None:
