@@ -14,5 +14,6 @@ func allocatorFeatures(gates map[string]bool) structured.Features {
 		DeviceTaints:           gates["DRADeviceTaints"],
 		DeviceBindingAndStatus: gates["DRADeviceBindingConditions"] && gates["DRAResourceClaimDeviceStatus"],
 		ConsumableCapacity:     gates["DRAConsumableCapacity"],
+		ListTypeAttributes:     gates["DRAListTypeAttributes"],
 	}
 }

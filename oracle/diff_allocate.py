@@ -19,7 +19,7 @@ from fishplate.errors import AllocationError, BudgetError
 from fishplate.k8s.claim import DeviceClass, ResourceClaim
 from fishplate.k8s.resource import ResourceSlice
 from oracle.client import Oracle
-from oracle.removals import FEATURES, has_feature, remove_feature
+from oracle.removals import FEATURES, features_of, has_feature, remove_feature
 from oracle.worlds import WorldMaker
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from fishplate.dra import Profile
 
 _SHOWN = 12
+# Over that many worlds each feature has to decide so many outcomes; otherwise the comparison proves little about it.
+ENOUGH_WORLDS = 5000
+ENOUGH_DECIDED = 50
 _STEPS = 4000
 Answer = dict[str, Any]
 
@@ -179,6 +182,13 @@ def run_allocate(minor: str, count: int, seed: int, *, features: bool) -> Tally:
     return tally
 
 
+def find_idle(tally: Tally, minor: str) -> list[str]:
+    """Features that decide too few worlds. Fewer worlds than enough need not show anything."""
+    if tally.counts["worlds"] < ENOUGH_WORLDS:
+        return []
+    return [name for name in features_of(minor) if tally.decisive[name] < ENOUGH_DECIDED]
+
+
 def print_allocate(tally: Tally, minor: str, seconds: float) -> None:
     print(f"Kubernetes {minor}: {seconds:.0f} s")
     for name, count in tally.counts.items():
@@ -188,6 +198,8 @@ def print_allocate(tally: Tally, minor: str, seconds: float) -> None:
         print("  features: worlds that have it, worlds whose outcome changes without it")
         for name in FEATURES:
             print(f"    {tally.features[name]:7d} {tally.decisive[name]:7d}  {name}")
+        for name in find_idle(tally, minor):
+            print(f"  too few: {name} decides {tally.decisive[name]} of {tally.counts['worlds']} worlds")
     for world, gates, ours, theirs in tally.disagreements[:_SHOWN]:
         print(f"- gates={gates}")
         print(f"    world  {msgspec.json.encode(world).decode()}")
@@ -197,11 +209,11 @@ def print_allocate(tally: Tally, minor: str, seconds: float) -> None:
 
 
 def compare_allocate(minors: list[str], count: int, seed: int, *, features: bool) -> bool:
-    """Whether all agreed."""
+    """Whether all agreed, and every feature had a say."""
     agreed = True
     for minor in minors:
         started = time.monotonic()
         tally = run_allocate(minor, count, seed, features=features)
         print_allocate(tally, minor, time.monotonic() - started)
-        agreed = agreed and not tally.disagreements
+        agreed = agreed and not tally.disagreements and not (features and find_idle(tally, minor))
     return agreed

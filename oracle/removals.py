@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 World = dict[str, Any]
+_LISTS = "list attributes"
 
 
 def _specs(world: World) -> Iterator[World]:
@@ -97,6 +98,20 @@ def _drop_constraint(key: str) -> Callable[[World], None]:
     return remove
 
 
+def _plain_values(world: World) -> None:
+    for device in _devices(world):
+        for name, value in device.get("attributes", {}).items():
+            for plural in ("ints", "bools", "strings", "versions"):
+                if value.get(plural):
+                    device["attributes"][name] = {plural[:-1]: value[plural][0]}
+
+
+def _one_device(world: World) -> None:
+    for request in _requests(world):
+        if request.get("count", 0) > 1:
+            request["count"] = 1
+
+
 def _few_devices(world: World) -> None:
     for request in _requests(world):
         if request.get("count", 0) > 4:
@@ -128,10 +143,12 @@ _REMOVALS: dict[str, Callable[[World], None]] = {
     "per-device node selection": _one_place,
     "class selectors": lambda world: _drop((one["spec"] for one in world["classes"]), "selectors"),
     "request selectors": lambda world: _drop(_requests(world), "selectors"),
+    "device count": _one_device,
     "allocation mode All": _exactly_one,
     "firstAvailable": _first_only,
     "matchAttribute": _drop_constraint("matchAttribute"),
     "distinctAttribute": _drop_constraint("distinctAttribute"),
+    _LISTS: _plain_values,
     "adminAccess": lambda world: _drop(_requests(world), "adminAccess"),
     "taints": lambda world: _drop(_devices(world), "taints"),
     "tolerations": lambda world: _drop(_requests(world), "tolerations"),
@@ -148,6 +165,11 @@ _REMOVALS: dict[str, Callable[[World], None]] = {
     "claim config": lambda world: _drop((one["spec"]["devices"] for one in world["claims"]), "config"),
 }
 FEATURES = tuple(_REMOVALS)
+
+
+def features_of(minor: str) -> tuple[str, ...]:
+    """Those that this minor version knows."""
+    return tuple(name for name in FEATURES if name != _LISTS or minor not in ("1.34", "1.35"))
 
 
 def remove_feature(world: World, feature: str) -> World:

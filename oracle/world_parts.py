@@ -46,6 +46,7 @@ _RISKY = (
 class Parts:
     def __init__(self, random: Random) -> None:
         self.random = random
+        self.lists = False
 
     def attributes(self) -> Part:
         random = self.random
@@ -61,7 +62,21 @@ class Parts:
             values[random.choice(("rail", "gpu.example.com/rail"))] = {"string": random.choice(("r0", "r1", "r2"))}
         if random.random() < 0.002:
             values["odd"] = {}
+        if self.lists or random.random() < 0.003:
+            self._list_some(values)
         return values
+
+    def _list_some(self, values: Part) -> None:
+        """More values beside the plain one."""
+        random = self.random
+        for name, value in values.items():
+            if random.random() < 0.5 and "string" in value:
+                others = ("pci0", "pci1", "pci2") if name.endswith("root") else ("r0", "r1", "r2")
+                values[name] = {"strings": [value["string"], *random.sample(others, random.choice((0, 1, 1, 2)))]}
+            elif random.random() < 0.2 and "int" in value:
+                values[name] = {"ints": [value["int"], *random.sample((0, 1, 2), random.choice((0, 1, 2)))]}
+        if random.random() < 0.01:
+            values["resource.kubernetes.io/root"] = random.choice(({"strings": []}, {"versions": ["1.2.3"]}))
 
     def _root(self) -> Part:
         random = self.random

@@ -50,6 +50,7 @@ UNLOCKED = {
 }
 
 
+LISTS = "DRAListTypeAttributes"
 _THEMES = ("counters", "taints", "sharing", "binding", "places")
 
 
@@ -60,6 +61,7 @@ class WorldMaker(Parts):
         self.early = minor in ("1.34", "1.35")
         self.features: Counter[str] = Counter()
         self.theme: set[str] = set()
+        self.lists = False
 
     def make(self) -> tuple[World, dict[str, bool]]:
         """A world, and the gates that differ from the defaults."""
@@ -72,6 +74,9 @@ class WorldMaker(Parts):
             for name in UNLOCKED[self.minor]:
                 if random.random() < 0.3:
                     gates[name] = random.random() < 0.5
+        self.lists = False
+        if not self.early and random.random() < 0.12:
+            gates[LISTS] = self.lists = True
         pools = [(driver, name) for driver in DRIVERS for name in (NODE, "pool-b", "shared")]
         chosen = random.sample(pools, random.choice((1, 2, 2, 3, 3)))
         if random.random() < 0.02:

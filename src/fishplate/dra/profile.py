@@ -26,7 +26,6 @@ MINORS = ("1.34", "1.35", "1.36", "1.37")
 DEFAULT_MINOR = "1.36"
 # Alpha in 1.37; a world that needs one of them is refused rather than answered wrongly.
 _NOT_FOLLOWED = (
-    "DRAListTypeAttributes",
     "DRAOptionalNodeOperations",
     "DRADerivedAttributes",
     "DRADeviceCompatibilityGroups",
@@ -67,6 +66,7 @@ class Profile:
         self.consumable = gates["DRAConsumableCapacity"]
         self.binding = gates["DRADeviceBindingConditions"] and gates["DRAResourceClaimDeviceStatus"]
         self.fractional = gates.get("DRAFractionalCapacityRange", False)
+        self.lists = gates.get("DRAListTypeAttributes", False)
         self.variant = self._choose()
 
     def _choose(self) -> Variant:
@@ -77,6 +77,8 @@ class Profile:
         if self._early:
             some = self.admin_access or self.prioritized_list or self.partitionable or self.taints
             return Variant.EXPERIMENTAL if wide else Variant.INCUBATING if some else Variant.STABLE
+        if self.lists:
+            return Variant.EXPERIMENTAL
         return Variant.INCUBATING if wide or self.fractional else Variant.STABLE
 
     def __repr__(self) -> str:
@@ -88,7 +90,7 @@ class Profile:
 
     @cached_property
     def _modern(self) -> bool:
-        """The allocators of 1.36 that know every beta feature."""
+        """The allocators from 1.36 on that know every beta feature."""
         return not self._early and self.variant is not Variant.STABLE
 
     @cached_property
@@ -197,6 +199,11 @@ class Profile:
         return {"1.34": Distinct.SAME_DEVICE, "1.37": Distinct.ALL}.get(self.minor, Distinct.PER_REQUEST)
 
     @cached_property
+    def restores_lists(self) -> bool:
+        """Once a device is given back, lists match again that only it ruled out."""
+        return self.minor == "1.37"
+
+    @cached_property
     def shares_charge_counters_once(self) -> bool:
         return self.knows_capacity and self.minor != "1.34"
 
@@ -255,7 +262,7 @@ def _profile(minor: str, changes: tuple[tuple[str, bool], ...]) -> Profile:
         locked = known[name].locked
         if locked is not None and locked <= minor and wanted != gates[name]:
             raise InputError(f"feature gate {name} is locked since Kubernetes {locked}")
-        if wanted and name in _NOT_FOLLOWED and minor == "1.37":
+        if wanted and name in _NOT_FOLLOWED:
             raise InputError(f"feature gate {name} is alpha and not followed here", remedy="leave it off")
         gates[name] = wanted
     return Profile(minor, gates)
