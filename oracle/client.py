@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
 import resource
@@ -20,26 +22,49 @@ _BUILT = HERE.parent / "build" / "oracle"
 
 
 def is_built(minor: str) -> bool:
-    """Whether a binary is there that is no older than its source."""
-    binary = _BUILT / f"oracle-{minor}"
-    sources = [*HERE.glob("*.go"), HERE / "modules" / f"{minor}.mod"]
-    return binary.exists() and all(binary.stat().st_mtime >= source.stat().st_mtime for source in sources)
+    """Whether a binary is there that was made from this very source."""
+    return _binary(minor).exists() and _stamp(minor).exists() and _stamp(minor).read_text() == _digest(minor)
 
 
 def build(minor: str) -> Path:
-    """The oracle's binary, built if it has to be; the first time takes a minute or two and needs Go."""
-    binary = _BUILT / f"oracle-{minor}"
-    if is_built(minor):
-        return binary
+    """The oracle's binary, built if it has to be; the first time takes a minute or two and needs Go.
+
+    Whoever comes while another process builds waits for it.
+    """
     _BUILT.mkdir(parents=True, exist_ok=True)
-    fresh = binary.with_suffix(f".{os.getpid()}")
-    command = [
-        *("go", "build", "-trimpath", f"-modfile=modules/{minor}.mod", f"-tags=k{minor.replace('.', '')}"),
-        *("-ldflags", f"-s -w -X main.minor={minor}", "-o", str(fresh), "."),
-    ]
-    subprocess.run(command, cwd=HERE, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
-    fresh.replace(binary)
+    binary = _binary(minor)
+    with (_BUILT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_built(minor):
+            return binary
+        digest = _digest(minor)
+        fresh = _BUILT / f"fresh-{minor}"
+        command = [
+            *("go", "build", "-trimpath", f"-modfile=modules/{minor}.mod", f"-tags=k{minor.replace('.', '')}"),
+            *("-ldflags", f"-s -w -X main.minor={minor}", "-o", str(fresh), "."),
+        ]
+        subprocess.run(command, cwd=HERE, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
+        fresh.replace(binary)
+        _stamp(minor).write_text(digest)
     return binary
+
+
+def _binary(minor: str) -> Path:
+    return _BUILT / f"oracle-{minor}"
+
+
+def _stamp(minor: str) -> Path:
+    return _BUILT / f"oracle-{minor}.sha256"
+
+
+def _digest(minor: str) -> str:
+    """Of everything that goes into the binary, save Go itself."""
+    parts = [*sorted(HERE.glob("*.go")), *sorted((HERE / "modules").glob(f"{minor}.*"))]
+    whole = hashlib.sha256()
+    for part in parts:
+        content = part.read_bytes()
+        whole.update(f"{part.name} {len(content)}\n".encode() + content)
+    return whole.hexdigest()
 
 
 class Oracle:

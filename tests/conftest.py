@@ -37,15 +37,20 @@ settings.load_profile("fishplate")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that ask the real code need Go; without it they are left out, and `pytest_terminal_summary` tells."""
     if not _HAVE_GO:
-        needing = [item for item in items if item.get_closest_marker("go")]
-        config.hook.pytest_deselected(items=needing)
-        items[:] = [item for item in items if item not in needing]
+        left_out = [item for item in items if item.get_closest_marker("go")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if not _HAVE_GO:
-        terminalreporter.write_line("Go is not installed: tests against the real NRI and kubelet peers were left out")
+        told = (
+            "tests that ask the real code of Kubernetes and containerd are left out: Go is not installed "
+            "(recorded answers are checked)"
+        )
+        terminalreporter.write_line(told, yellow=True)
 
 
 @pytest.fixture(scope="session")
