@@ -30,8 +30,11 @@ def new_budget() -> Budget:
     return Budget(steps=2000)
 
 
-def make_fleet(seed: int, minor: str, nodes: int = 14) -> tuple[World, list[Node], list[ResourceClaim]]:
-    """Nodes that are copies of two or three, with a few values, names and allocations changed."""
+def make_fleet(
+    seed: int, minor: str, nodes: int = 14, *, level: bool = False
+) -> tuple[World, list[Node], list[ResourceClaim]]:
+    """Nodes that are copies of two or three, with a few values, names and allocations changed. `level`: nearly all
+    devices have the same attribute names and no capacity, as those of one driver mostly have."""
     random = Random(seed)
     maker = WorldMaker(random, minor)
     kinds = [maker.make()[0] for _ in range(random.choice((1, 2, 3)))]
@@ -48,6 +51,8 @@ def make_fleet(seed: int, minor: str, nodes: int = 14) -> tuple[World, list[Node
         for one in kind["slices"]:
             _move(one, f"node-{number}", local=local)
             for device in one["spec"].get("devices", []):
+                if level and random.random() < 0.98:
+                    _level(device, random)
                 _vary(device, random, number)
         for claim in kind["allocated"]:
             if random.random() < 0.8:
@@ -83,6 +88,17 @@ def _move(one: dict[str, Any], node: str, *, local: bool) -> None:
         spec["nodeName"] = node
 
 
+def _level(device: dict[str, Any], random: Random) -> None:
+    for key in ("capacity", "allowMultipleAllocations", "consumesCounters", "bindingConditions", "taints"):
+        device.pop(key, None)
+    device["attributes"] = {
+        "numa": {"int": random.choice((0, 1))},
+        "resource.kubernetes.io/root": {"string": random.choice(("pci0", "pci1"))},
+        "fast": {"bool": random.random() < 0.7},
+        "gpu.example.com/rail": {"string": random.choice(("r0", "r1"))},
+    }
+
+
 def _vary(device: dict[str, Any], random: Random, number: int) -> None:
     device["attributes"]["serial"] = {"string": f"{number}-{random.randrange(10**6)}"}
     root = device["attributes"].get("resource.kubernetes.io/root", {})
@@ -102,11 +118,12 @@ def ask(scene: Scene, node: Node, claims: list[ResourceClaim]) -> Verdict:
     return Verdict.DOES_NOT_FIT if found is None else Verdict.FITS
 
 
+@pytest.mark.parametrize("level", [False, True])
 @pytest.mark.parametrize("minor", ["1.36", "1.37"])
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**9))
-def test_a_survey_says_of_each_node_what_the_node_says_itself(minor: str, seed: int) -> None:
-    world, nodes, claims = make_fleet(seed, minor)
+def test_a_survey_says_of_each_node_what_the_node_says_itself(minor: str, level: bool, seed: int) -> None:
+    world, nodes, claims = make_fleet(seed, minor, level=level)
     scene = Scene(world, profile(minor))
     assert survey(scene, nodes, claims, new_budget=new_budget).verdicts() == {
         node.name: ask(scene, node, claims) for node in nodes
@@ -143,6 +160,15 @@ def test_random_fleets_are_really_grouped() -> None:
         total += len(keys)
         grouped += len(keys) - len({key for key, _ in keys})
     assert grouped > total / 5
+
+
+def test_level_fleets_are_really_read_by_columns() -> None:
+    slices = sheets = 0
+    for seed in range(20):
+        world, _, _ = make_fleet(seed, "1.36", level=True)
+        slices += len(world.slices)
+        sheets += sum(len(sheet.devices) > 1 for sheet in find_oddities(world.slices).sheets.values())
+    assert sheets > slices / 4
 
 
 def test_what_was_found_at_loading_changes_no_answer() -> None:
