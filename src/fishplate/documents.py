@@ -63,7 +63,8 @@ def convert(
 ) -> T:
     """The document, or the part of it at `path`, as a value of type `wanted`. Raises one DocumentError with all
     problems; `what` names the thing. `strict` refuses unknown fields also where the type would let them pass: objects
-    from a newer API server may carry some, what a person wrote may not."""
+    from a newer API server may carry some, what a person wrote may not. A Struct lists in `unread_fields` what exists
+    and nobody here reads; `status` is the cluster's own writing and never strict."""
     raw = _part(document.value, path)
     try:
         value = msgspec.convert(raw, wanted)
@@ -131,12 +132,13 @@ def _find_struct_problems(struct: type[msgspec.Struct], raw: object, path: Path,
         return
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     if strict or struct.__struct_config__.forbid_unknown_fields:
+        unread = getattr(struct, "unread_fields", ())
         for key in raw:
-            if key not in fields:
-                yield Problem((*path, str(key)), f"unknown field {key!r}", nearest_field(str(key), fields))
+            if key not in fields and key not in unread:
+                yield Problem((*path, str(key)), f"unknown field {key!r}", nearest_field(str(key), [*fields, *unread]))
     for name, field in fields.items():
         if name in raw:
-            yield from find_problems(field.type, raw[name], (*path, name), strict=strict)
+            yield from find_problems(field.type, raw[name], (*path, name), strict=strict and name != "status")
         elif field.required:
             yield Problem((*path, name), "this field is missing")
 

@@ -276,7 +276,11 @@ def test_claims_are_written_for_slices_of_a_live_cluster(fishplate: Program, cat
 def test_json_is_a_list_that_holds_the_same(fishplate: Program) -> None:
     as_yaml = documents(fishplate("claim", "new", "--for", MI300X))
     answer = fishplate("claim", "new", "--for", MI300X, "-o", "json")
-    assert json.loads(answer.stdout) == {"apiVersion": "v1", "kind": "List", "items": as_yaml}
+    document = json.loads(answer.stdout)
+    about = document.pop("fishplate")
+    assert document == {"apiVersion": "v1", "kind": "List", "items": as_yaml}
+    assert about["attribute"] == "gpu.amd.com/numaNode"
+    assert "\n".join(about["reasons"]) + "\n" == answer.stderr
 
 
 @pytest.mark.parametrize(
@@ -286,7 +290,9 @@ def test_json_is_a_list_that_holds_the_same(fishplate: Program) -> None:
         (("new", "--for", "Standard_ND128isr_GB301_v6"), "Nearest: Standard_ND128isr_GB300_v6"),
         (("new", "--for", GB300, "--gpu-driver", "nvidia-9"), "known profiles"),
         (("new", "--for", GB300, "--gpu-driver", "amd-1.0"), "other GPUs"),
-        (("new", "--for", GB300, "--fabric", "nowhere"), "published: "),
+        (("new", "--fleet", GB300, "--fabric", "nowhere"), "published: "),
+        (("new", "--for", GB300, "--fleet", GB300), "--fleet excludes --for"),
+        (("new", "--slices", "-", "--gpu-uuid"), "with --for or --fleet"),
         (("new", "--for", GB300, "--name", "Capital"), "lower-case"),
         (("new", "--for", "Standard_HB120rs_v3"), "no node publishes GPUs"),
         (("new", "--slices", "/nonexistent"), "cannot be read"),

@@ -1,29 +1,40 @@
 """`fishplate claim`: templates from intent, and the published examples."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from fishplate.cli.fleets import load_published
+from fishplate.cli.claim_fabric import AUTO, Decision, check_job, decide
+from fishplate.cli.claim_source import Asked, check_source, choose_vendors, find_gpu_places, read_source
 from fishplate.cli.output import output_option
-from fishplate.cli.sizes import catalog_option, complete_size, find_rdma_size
-from fishplate.errors import UnknownNameError, UsageError
-from fishplate.hardware.catalog import Catalog, Size, load_catalog
+from fishplate.cli.sizes import catalog_option, complete_size
+from fishplate.hardware.catalog import load_catalog
 
 if TYPE_CHECKING:
     from fishplate.dra.intent import Claims
-    from fishplate.dra.intent_published import Published
-    from fishplate.k8s.resource import ResourceSlice
+    from fishplate.dra.job_placement import Job
 
-_NODES = 2  # enough to see what differs between nodes
+
+def _complete_profile(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from fishplate.sim.gpu_drivers import profile_names
+
+    return [name for name in profile_names() if name.startswith(incomplete)]
+
+
+def _complete_fabric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [AUTO] if AUTO.startswith(incomplete) else []
 
 
 @click.group(name="claim")
 def command() -> None:
-    """Write ResourceClaimTemplates."""
+    """Write ResourceClaimTemplates.
+
+    \b
+    fishplate claim new --gpus 1 --nics 2 --for Standard_ND128isr_GB300_v6
+    fishplate claim examples gb300
+    """
 
 
 @command.command()
@@ -37,66 +48,115 @@ def command() -> None:
     help="numa: GPUs and NICs of one NUMA node. pcie: below one PCIe root. pair: each GPU with the NICs that belong to"
     " it alone. none: any.",
 )
-@click.option("--for", "size", metavar="SIZE", shell_complete=complete_size, help="The VM size of the node pool.")
-@click.option("--gpu-driver", metavar="PROFILE", help="The GPU driver's release (default: the newest), with --for.")
+@click.option(
+    "--for",
+    "sizes",
+    metavar="SIZE",
+    multiple=True,
+    shell_complete=complete_size,
+    help="The VM size of the node pool; several for several pools.",
+)
+@click.option(
+    "--gpu-driver",
+    "drivers",
+    metavar="PROFILE",
+    multiple=True,
+    shell_complete=_complete_profile,
+    help="The GPU driver's release (default: the newest), with --for or --fleet.",
+)
 @click.option("--gpu-uuid", is_flag=True, help="The NIC driver publishes the UUID of each NIC's own GPU, with --for.")
+@click.option("--fleet", metavar="SIZE=N[,…]", help="A made-up fleet of these VM sizes.")
 @click.option(
     "--slices",
     "files",
     type=click.Path(path_type=Path, allow_dash=True),
     multiple=True,
     metavar="FILE",
-    help="What the drivers really publish: ResourceSlices of the node pool, as YAML or JSON; - is standard input.",
+    help="What the drivers really publish: ResourceSlices, as YAML or JSON, with Nodes and ResourceClaims where"
+    " --fabric auto shall look at labels and at what is taken; - is standard input.",
 )
-@click.option("--vendor", type=click.Choice(["nvidia", "amd"]), help="Whose GPUs, where the slices hold both.")
-@click.option("--fabric", default="", metavar="ID", help="Only NICs of this placement group.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig, where the live cluster is asked.")
+@click.option(
+    "--vendor",
+    type=click.Choice(["nvidia", "amd", "any"]),
+    help="Whose GPUs, where the slices hold both; any: one template for both, if possible.",
+)
+@click.option(
+    "--fabric",
+    default="",
+    metavar="auto|ID",
+    shell_complete=_complete_fabric,
+    help="ID: only NICs of this placement group. auto: whatever keeps a job of --workers on one fabric.",
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Pods of the job, with --fabric auto.")
+@click.option("--one-per-node", is_flag=True, help="At most one pod of the job on a node, with --fabric auto.")
+@click.option(
+    "--fabric-label",
+    default="",
+    metavar="KEY",
+    help="Node label that tells the fabric, with --fabric auto (default: one whose value is the placement group).",
+)
+@click.option("--queue", default="", metavar="NAME", help="LocalQueue of Kueue that admits the job.")
+@click.option("--job", "job_name", default="", metavar="NAME", help="Name of the job (default: that of the template).")
 @click.option("--name", default="", metavar="NAME", help="Name of the template (default: 1gpu-2nic and the like).")
 @click.option("--classes/--no-classes", default=True, show_default=True, help="With the DeviceClasses it refers to.")
 @catalog_option
 @output_option("yaml", "json")
-def new(
-    gpus: int,
-    nics: int,
-    align: str,
-    size: str | None,
-    gpu_driver: str | None,
-    gpu_uuid: bool,
-    files: tuple[Path, ...],
-    vendor: str | None,
-    fabric: str,
-    name: str,
-    classes: bool,
-    catalog_files: tuple[Path, ...],
-    output: str,
-) -> None:
+def new(**options: Any) -> int:  # noqa: ANN401 - click's own; each is read once, below
     """Write a template for so many GPUs and NICs, lined up as you ask.
 
     One template serves every GPU of a node wherever the drivers publish an attribute that allows it; the reason stands
     on standard error and above the template.
+    Without --for, --fleet and --slices the live cluster is asked. Exit 1 if no fabric holds the job of --fabric auto.
 
     \b
     fishplate claim new --gpus 1 --nics 2 --for Standard_ND128isr_GB300_v6
     fishplate claim new --gpus 4 --nics 4 --for Standard_ND96isr_MI300X_v5 --gpu-driver amd-2025.10
+    fishplate claim new --for Standard_ND128isr_GB300_v6 --for Standard_ND96isr_MI300X_v5
     kubectl get resourceslices -o json | fishplate claim new --nics 2 --slices -
+    kubectl get resourceslices,nodes,resourceclaims -A -o json | \\
+        fishplate claim new --slices - --fabric auto --workers 16
     """
     from fishplate.dra import profile
-    from fishplate.dra.intent import Align, Intent, write_claims
-    from fishplate.dra.intent_proof import describe_worth, pods_per_node
+    from fishplate.dra.intent import Align, Intent
+    from fishplate.dra.intent_vendors import write_for_vendors
+    from fishplate.dra.job_placement import Job
 
-    _check_options(size, gpu_driver, gpu_uuid, files)
-    catalog = load_catalog(catalog_files)
-    machine = find_rdma_size(catalog, size) if size is not None else None
-    slices = _slices(files, machine, catalog, gpu_driver, gpu_uuid)
-    published = _read(slices, vendor)
-    intent = Intent(gpus=gpus, nics=nics, align=Align(align), fabric=_resolve_fabric(fabric), name=name)
-    claims = write_claims(intent, published, gpu_numa=_gpu_places(machine, published, catalog))
-    worth = describe_worth(pods_per_node(claims, published, slices, profile()))
-    claims = claims._replace(reasons=(*claims.reasons, worth))
-    _print_claims(claims if classes else claims._replace(classes=()), output)
+    names = ("sizes", "fleet", "files", "context", "drivers", "gpu_uuid")
+    asked = Asked(**{name: options[name] for name in names})
+    fabric, workers, label = options["fabric"], options["workers"], options["fabric_label"]
+    check_source(asked)
+    for_job = {"--workers": workers, "--one-per-node": options["one_per_node"], "--fabric-label": label}
+    for_job |= {"--queue": options["queue"], "--job": options["job_name"]}
+    is_size = bool(asked.sizes) and not asked.files
+    check_job(fabric, workers, is_size=is_size, others={name: bool(value) for name, value in for_job.items()})
+    catalog = load_catalog(options["catalog_files"])
+    source = read_source(asked, catalog, fabric=fabric, fabric_label=label)
+    vendors = choose_vendors(asked, options["vendor"], options["gpus"], source.slices)
+    places = find_gpu_places(asked, source.slices, catalog)
+    intent = Intent(gpus=options["gpus"], nics=options["nics"], align=Align(options["align"]), name=options["name"])
+    rules = profile()
+
+    def write(pinned: str) -> "Claims":
+        wanted = msgspec.structs.replace(intent, fabric=pinned)
+        return write_for_vendors(wanted, source.slices, vendors, gpu_numa=places, profile=rules)
+
+    if fabric != AUTO:
+        _print_claims(_without_classes(write(fabric), options["classes"]), options["output"])
+        return 0
+    job = Job(options["job_name"] or intent.template_name, workers, options["one_per_node"], options["queue"])
+    decision = decide(write, job, source, rules, wanted_label=label)
+    claims = _without_classes(decision.claims, options["classes"])
+    _print_decision(decision._replace(claims=claims), job, options["output"])
+    return 0 if decision.placement else 1
+
+
+def _without_classes(claims: "Claims", wanted: bool) -> "Claims":
+    return claims if wanted else claims._replace(classes=())
 
 
 @command.command()
-@click.argument("name", metavar="gb300|mi300x")
+@click.argument("name", metavar="gb300|mi300x", shell_complete=lambda _ctx, _param, _start: ["gb300", "mi300x"])
 @click.option("--fabric", default="", metavar="ID", help="Placement group in ib-same-fabric (default: as published).")
 @catalog_option
 @output_option("yaml", "json")
@@ -105,93 +165,94 @@ def examples(name: str, fabric: str, catalog_files: tuple[Path, ...], output: st
 
     gb300: 1nic-aligned, 1nic-unaligned, 2nic-aligned, ib-same-fabric.
     mi300x: 4nic-same-numa, 4nic-cross-numa, 8nic-all.
+
+    \b
+    fishplate claim examples gb300 > claims.yaml
+    fishplate claim examples gb300 --fabric 2b4b6af0-6f1b-4f0e-8d9a-000000000000
     """
     from fishplate.dra.examples import PUBLISHED_FABRIC, example_size, write_examples
     from fishplate.dra.intent_classes import NIC_CLASS, device_class
 
     size = load_catalog(catalog_files).find(example_size(name))
     templates = write_examples(size, fabric=fabric or PUBLISHED_FABRIC)
-    _print_manifests([msgspec.to_builtins(one) for one in (device_class(NIC_CLASS), *templates)], {}, output)
-
-
-# -- what is published -------------------------------------------------------------------------------------------
-
-
-def _check_options(size: str | None, gpu_driver: str | None, gpu_uuid: bool, files: tuple[Path, ...]) -> None:
-    if size is None and not files:
-        raise UsageError("for which machines?", remedy="give --for SIZE, or --slices FILE with what is published")
-    if files and (gpu_driver is not None or gpu_uuid):
-        raise UsageError(
-            "--gpu-driver and --gpu-uuid say what would be published, --slices says what is",
-            remedy="give one or the other",
-        )
-
-
-def _slices(
-    files: Sequence[Path], machine: Size | None, catalog: Catalog, gpu_driver: str | None, gpu_uuid: bool
-) -> "tuple[ResourceSlice, ...]":
-    if files or machine is None:
-        return load_published(tuple(files))[0]
-    from fishplate.sim.fleet import make_fleet
-
-    drivers = [gpu_driver] if gpu_driver is not None else []
-    return make_fleet([(machine.name, _NODES)], catalog, gpu_drivers=drivers, publish_uuid=gpu_uuid).slices
-
-
-def _read(slices: "tuple[ResourceSlice, ...]", vendor: str | None) -> "Published":
-    from fishplate.dra.intent_published import read_published
-
-    if vendor is None:
-        return read_published(slices)
-    return read_published(slices, vendor="nvidia" if vendor == "nvidia" else "amd")
-
-
-def _gpu_places(machine: Size | None, published: "Published", catalog: Catalog) -> dict[str, int]:
-    """Where the catalogue says that GPUs sit; of live slices, the size is on the NICs."""
-    if machine is None:
-        names = {str(nic.value("azure.dra.net/vmSize") or "") for nic in published.nics} - {""}
-        try:
-            machine = catalog.find(names.pop()) if len(names) == 1 else None
-        except UnknownNameError:
-            machine = None
-    if machine is None or machine.layout is None:
-        return {}
-    return {place.address: place.numa for place in machine.layout.gpus if place.numa is not None}
-
-
-def _resolve_fabric(fabric: str) -> str:
-    """The placement group by its id. `auto` would choose one here, from the job's size and the free capacity."""
-    if fabric == "auto":
-        raise UsageError("--fabric auto is not available here", remedy="give the id of a placement group")
-    return fabric
+    _print_manifests([msgspec.to_builtins(one) for one in (device_class(NIC_CLASS), *templates)], {}, {}, output)
 
 
 # -- printing ----------------------------------------------------------------------------------------------------
 
 
 def _print_claims(claims: "Claims", output: str) -> None:
-    for reason in claims.reasons:
-        click.echo(reason, err=True)
-    for warning in claims.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    _tell(claims.reasons, claims.warnings)
     lines = [*claims.reasons, *(f"Warning: {warning}." for warning in claims.warnings)]
-    comments = {len(claims.classes): lines}
-    _print_manifests(claims.manifests, comments, output)
+    _print_manifests(claims.manifests, {len(claims.classes): _wrap(lines)}, _about(claims), output)
 
 
-def _print_manifests(manifests: list[dict[str, object]], comments: dict[int, list[str]], output: str) -> None:
-    """YAML with comments above the manifest they are about; JSON as one List, which kubectl takes as well."""
-    if output == "json":
-        document = {"apiVersion": "v1", "kind": "List", "items": manifests}
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+def _print_decision(decision: Decision, job: "Job", output: str) -> None:
+    from fishplate.dra.job_placement import describe_placement, describe_room
+
+    claims, room, placement, _ = decision
+    if placement is None:
+        click.echo(decision.said, err=True)
+        if output == "json":
+            said = {"workers": job.workers, "holds": False, "fabrics": describe_room(room, job)}
+            _print_manifests([], {}, {"fabric": said | {"reasons": [decision.said]}}, output)
         return
+    _tell((*claims.reasons, *placement.reasons), (*claims.warnings, *placement.warnings))
+    lines = [*claims.reasons, *(f"Warning: {warning}." for warning in claims.warnings), ""]
+    lines += [*placement.reasons, *(f"Warning: {warning}." for warning in placement.warnings)]
+    objects = [msgspec.to_builtins(one) for one in placement.objects]
+    manifests = [*claims.manifests[: len(claims.classes)], *objects, *claims.manifests[len(claims.classes) :]]
+    comments = {len(claims.classes) + len(objects): [*_wrap(lines), *_fragment(decision)]}
+    about = _about(claims) | {"fabric": describe_placement(placement, job, room)}
+    _print_manifests(manifests, comments, about, output)
+
+
+def _tell(reasons: tuple[str, ...], warnings: tuple[str, ...]) -> None:
+    for reason in reasons:
+        click.echo(reason, err=True)
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _fragment(decision: Decision) -> list[str]:
+    """What the job itself needs, to be copied from the comment."""
+    from fishplate.k8s.yaml import dump_yaml
+
+    placement, lines = decision.placement, []
+    assert placement is not None
+    if placement.job_labels:
+        written = dump_yaml({"metadata": {"labels": placement.job_labels}})
+        lines += ["", "The job needs:", *written.splitlines()]
+    if placement.pod_template:
+        lines += ["", "Its pod template needs:", *dump_yaml(placement.pod_template).splitlines()]
+    return lines
+
+
+def _wrap(lines: list[str]) -> list[str]:
     import textwrap
 
+    return [part for line in lines for part in (textwrap.wrap(line, 110) or [""])]
+
+
+def _about(claims: "Claims") -> dict[str, object]:
+    reasons, warnings = list(claims.reasons), list(claims.warnings)
+    return {"attribute": claims.attribute or None, "reasons": reasons, "warnings": warnings}
+
+
+def _print_manifests(
+    manifests: list[dict[str, object]], comments: dict[int, list[str]], about: dict[str, object], output: str
+) -> None:
+    """YAML with comments above the manifest they are about; JSON as one List, which kubectl takes as well: it passes
+    over the field `fishplate`, which says why."""
+    if output == "json":
+        document = {"apiVersion": "v1", "kind": "List", "items": manifests} | ({"fishplate": about} if about else {})
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
     from fishplate.k8s.yaml import dump_yaml
 
     for index, manifest in enumerate(manifests):
         if index:
             click.echo("---")
         for line in comments.get(index, ()):
-            click.echo("\n".join(f"# {part}" for part in textwrap.wrap(line, 110)))
+            click.echo(f"# {line}".rstrip())
         click.echo(dump_yaml(manifest), nl=False)

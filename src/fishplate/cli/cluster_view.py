@@ -3,34 +3,43 @@
 import msgspec
 
 from fishplate.cli.explain import Subject
-from fishplate.cli.fleets import Source
-from fishplate.dra.world import Node, World
-from fishplate.errors import InputError
+from fishplate.cli.fleets import Source, nodes_from
+from fishplate.dra.world import World
+from fishplate.errors import InputError, OutsideError
 from fishplate.k8s.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate, default_claim
 from fishplate.k8s.client import ClusterReader, NotFoundError, connect
+from fishplate.k8s.kueue import Topology
+from fishplate.k8s.node import Node as KubernetesNode
 from fishplate.k8s.pod import Pod
 from fishplate.k8s.resource import ResourceSlice
 
 _DRA = "/apis/resource.k8s.io/v1"
 
 
-class _NodeMeta(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    labels: dict[str, str] = {}
-
-
-class _Node(msgspec.Struct, frozen=True, kw_only=True):
-    metadata: _NodeMeta
-
-
 def read_cluster(context: str | None) -> tuple[Source, World]:
-    return _read(connect(context))
+    """All that new pods could use: cordoned nodes are left out."""
+    return _read(connect(context), cordoned=False)
 
 
-def _read(cluster: ClusterReader) -> tuple[Source, World]:
-    nodes = tuple(
-        Node(name=one.metadata.name, labels=one.metadata.labels) for one in cluster.list("/api/v1/nodes", _Node)
-    )
+def read_surroundings(context: str | None) -> Source:
+    """The same as one value, with Kueue's topologies where Kueue is installed."""
+    cluster = connect(context)
+    source, world = _read(cluster, cordoned=False)
+    held = tuple(one for one in world.claims if one.status.allocation is not None)
+    return source._replace(classes=world.classes, claims=held, topologies=_topologies(cluster))
+
+
+def _topologies(cluster: ClusterReader) -> tuple[Topology, ...]:
+    for version in ("v1beta1", "v1beta2", "v1alpha1"):
+        try:
+            return tuple(cluster.list(f"/apis/kueue.x-k8s.io/{version}/topologies", Topology))
+        except (NotFoundError, OutsideError):  # not installed, or not ours to read: then it is not used
+            continue
+    return ()
+
+
+def _read(cluster: ClusterReader, *, cordoned: bool) -> tuple[Source, World]:
+    nodes = nodes_from(cluster.list("/api/v1/nodes", KubernetesNode), cordoned=cordoned)
     world = World(
         slices=tuple(cluster.list(f"{_DRA}/resourceslices", ResourceSlice)),
         classes=tuple(cluster.list(f"{_DRA}/deviceclasses", DeviceClass)),
@@ -46,7 +55,7 @@ def read_pod_view(name: str, namespace: str, context: str | None) -> tuple[Sourc
         pod = cluster.get(f"/api/v1/namespaces/{namespace}/pods/{name}", Pod)
     except NotFoundError as error:
         raise InputError(error.what, remedy=f"kubectl get pods -n {namespace} lists them") from error
-    source, world = _read(cluster)
+    source, world = _read(cluster, cordoned=bool(pod.spec.node_name))
     claims, notes = _claims_of(cluster, pod, namespace)
     waiting = [claim for claim in claims if claim.status.allocation is None]
     if pod.spec.node_name:

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from fishplate.cli.fleets import Source, load_source, parse_gates, scheduler_options, source_options
+from fishplate.cli.fleets import (
+    Source,
+    load_source,
+    nodes_from,
+    nodes_named,
+    parse_gates,
+    scheduler_options,
+    source_options,
+)
 from fishplate.cli.output import emit, output_option
 from fishplate.errors import DocumentError, UsageError
 
@@ -82,14 +90,16 @@ def gather(
     """Nodes, world and subjects, from files and whatever the devices come from."""
     from fishplate.k8s.claim import DeviceClass, ResourceClaim
     from fishplate.k8s.manifests import load_manifests
+    from fishplate.k8s.node import Node
     from fishplate.k8s.resource import ResourceSlice
 
-    kinds = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "ResourceSlice")
+    kinds = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "ResourceSlice", "Node")
     manifests = load_manifests(what, kinds=kinds)
     values = [manifest.value for manifest in manifests]
     own_slices = tuple(value for value in values if isinstance(value, ResourceSlice))
     if own_slices and fleet is None and not slices:
-        source = Source(_nodes_of(own_slices), own_slices)
+        nodes = [value for value in values if isinstance(value, Node)]
+        source = Source(nodes_from(nodes) if nodes else nodes_named(own_slices), own_slices)
     elif fleet is None and not slices:
         from fishplate.cli.cluster_view import read_cluster
 
@@ -99,7 +109,10 @@ def gather(
     else:
         source = load_source(slices, fleet)
     holders = tuple(value for value in values if isinstance(value, ResourceClaim) and value.status.allocation)
-    classes = _classes([value for value in values if isinstance(value, DeviceClass)], _usual_classes())
+    holders += source.claims
+    classes = _classes(
+        [value for value in (*values, *source.classes) if isinstance(value, DeviceClass)], _usual_classes()
+    )
     return source, _world(source, classes, holders), subjects_of(manifests), []
 
 
@@ -108,13 +121,6 @@ def _world(source: Source, classes: tuple[Any, ...], claims: tuple[Any, ...]) ->
     from fishplate.dra.world import World
 
     return World(slices=source.slices, classes=classes, claims=claims, odd=find_oddities(source.slices))
-
-
-def _nodes_of(slices: tuple[Any, ...]) -> tuple[Any, ...]:
-    from fishplate.dra.world import Node
-
-    names = dict.fromkeys(one.spec.node_name for one in slices if one.spec.node_name)
-    return tuple(Node(name=name, labels={"kubernetes.io/hostname": name}) for name in names)
 
 
 def _classes(written: list[Any], known: tuple[Any, ...]) -> tuple[Any, ...]:

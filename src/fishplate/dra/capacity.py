@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fishplate.dra.fleet import count_fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fishplate.dra.scene import Scene
     from fishplate.dra.world import Node
@@ -45,15 +45,28 @@ class Room(NamedTuple):
 
 
 def measure_room(
-    scene: Scene, nodes: Sequence[Node], claims: Sequence[ResourceClaim], *, one_per_node: bool = False
+    scene: Scene,
+    nodes: Sequence[Node],
+    claims: Sequence[ResourceClaim],
+    *,
+    others: Sequence[Sequence[ResourceClaim]] = (),
+    one_per_node: bool = False,
+    fabric_of: Callable[[Node], str] | None = None,
 ) -> Room:
-    """Count pods with such claims on every node, fabric by fabric; the fullest fit first."""
-    counts = count_fleet(scene, nodes, claims, limit=1) if one_per_node else count_fleet(scene, nodes, claims)
+    """Count pods with such claims on every node, fabric by fabric; the fullest fit first. `others` are the claims of
+    further pods that share no device with these, as templates for each NUMA node do; `fabric_of` tells a node's fabric
+    where it is not the placement group that its NICs name."""
+    name = fabric_of or (lambda node: find_fabric(scene, node))
+    sorts = [
+        count_fleet(scene, nodes, one, limit=1) if one_per_node else count_fleet(scene, nodes, one)
+        for one in (claims, *others)
+    ]
     fabrics: dict[str, list[tuple[int, bool]]] = {}
     for node in nodes:
-        found = counts[node.name]
-        exact = found.exact or one_per_node
-        fabrics.setdefault(find_fabric(scene, node), []).append((found.pods, exact))
+        found = [counts[node.name] for counts in sorts]
+        pods = sum(one.pods for one in found)
+        exact = one_per_node or all(one.exact for one in found)
+        fabrics.setdefault(name(node), []).append((min(pods, 1) if one_per_node else pods, exact))
     rooms = [
         FabricRoom(
             fabric=fabric,

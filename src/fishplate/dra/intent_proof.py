@@ -21,7 +21,8 @@ def pods_per_node(
 ) -> dict[str, PodCount]:
     """For each template, how many such pods an empty node takes: the best of a few nodes."""
     scene = Scene(World(slices=tuple(slices), classes=device_classes()), profile)
-    nodes = [Node(name=node.name) for node in published.nodes if node.gpus or node.nics][:_NODES_TRIED]
+    best_first = sorted(published.nodes, key=lambda node: (len(node.gpus), len(node.nics)), reverse=True)
+    nodes = [Node(name=node.name) for node in best_first[:_NODES_TRIED]]
     counted = {}
     for one in claims.templates:
         claim = default_claim(one.as_claim(one.metadata.name))

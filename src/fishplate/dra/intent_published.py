@@ -48,6 +48,12 @@ class Published(NamedTuple):
         return [nic for node in self.nodes for nic in node.nics]
 
 
+def vendors_in(slices: Sequence[ResourceSlice]) -> tuple[Vendor, ...]:
+    """Whose whole GPUs are among the slices."""
+    drivers = {one.spec.driver for one in slices if any(_whole_gpus(one.spec.driver, one.spec.devices))}
+    return tuple(vendor for vendor, driver in GPU_DRIVERS.items() if driver in drivers)
+
+
 def read_published(slices: Sequence[ResourceSlice], *, vendor: Vendor | None = None) -> Published:
     """GPUs of one vendor and RDMA NICs; everything else that slices hold is left out."""
     gpus: dict[str, list[Offered]] = defaultdict(list)
@@ -67,7 +73,7 @@ def read_published(slices: Sequence[ResourceSlice], *, vendor: Vendor | None = N
     if len(vendors) > 1:
         raise InputError(
             "the slices hold GPUs of two vendors, and one claim is for one of them",
-            remedy="say which with --vendor nvidia or --vendor amd",
+            remedy="say which with --vendor nvidia or --vendor amd; --vendor any writes for both",
         )
     nodes = tuple(OfferedNode(name, tuple(gpus[name]), tuple(nics[name])) for name in sorted({*gpus, *nics}))
     return Published(nodes, next(iter(vendors), None))

@@ -1,6 +1,6 @@
 """Claims built from parts: requests, selectors, constraints, and the template around them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fishplate.dra.intent_classes import NIC_CLASS
 from fishplate.k8s.claim import (
@@ -9,6 +9,7 @@ from fishplate.k8s.claim import (
     DeviceConstraint,
     DeviceRequest,
     DeviceSelector,
+    DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaimSpec,
     ResourceClaimTemplate,
@@ -49,6 +50,17 @@ def request(name: str, class_name: str, count: int, *expressions: str) -> Device
     selectors = tuple(DeviceSelector(cel=CELDeviceSelector(expression=text)) for text in expressions if text)
     return DeviceRequest(
         name=name, exactly=ExactDeviceRequest(device_class_name=class_name, selectors=selectors, count=count)
+    )
+
+
+def either_request(name: str, class_names: Mapping[str, str], count: int) -> DeviceRequest:
+    """Devices of the first class that has them; each alternative goes by its own name."""
+    return DeviceRequest(
+        name=name,
+        first_available=tuple(
+            DeviceSubRequest(name=other, device_class_name=class_name, count=count)
+            for other, class_name in class_names.items()
+        ),
     )
 
 

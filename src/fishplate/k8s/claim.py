@@ -1,6 +1,6 @@
 """DeviceClass, ResourceClaim and ResourceClaimTemplate of resource.k8s.io/v1, and the API server's defaults."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -161,6 +161,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ResourceClaimTemplateSpec(msgspec.Struct, frozen=True, kw_only=True):
+    unread_fields: ClassVar[frozenset[str]] = frozenset({"metadata"})  # labels and annotations for the claim
     spec: ResourceClaimSpec
 
 

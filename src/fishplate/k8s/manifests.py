@@ -15,19 +15,25 @@ from fishplate.documents import Document, Problem, complain, convert, parse_docu
 from fishplate.documents import Path as FieldPath
 from fishplate.errors import DocumentError
 from fishplate.k8s.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from fishplate.k8s.kueue import Topology
+from fishplate.k8s.node import Node
 from fishplate.k8s.pod import Pod
 from fishplate.k8s.resource import ResourceSlice
 
-Object: TypeAlias = ResourceSlice | DeviceClass | ResourceClaim | ResourceClaimTemplate | Pod
+Object: TypeAlias = ResourceSlice | DeviceClass | ResourceClaim | ResourceClaimTemplate | Pod | Node | Topology
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "ResourceSlice": ResourceSlice,
     "DeviceClass": DeviceClass,
     "ResourceClaim": ResourceClaim,
     "ResourceClaimTemplate": ResourceClaimTemplate,
     "Pod": Pod,
+    "Node": Node,
+    "Topology": Topology,
 }
 # Of these only the parts we read are described; the API server checks the rest.
-_LOOSE = frozenset({"Pod"})
+_LOOSE = frozenset({"Pod", "Node", "Topology"})
+# Versions that read the same as the one we write.
+_ALSO = {"Topology": ("kueue.x-k8s.io/v1alpha1", "kueue.x-k8s.io/v1beta2")}
 _OLD_SHAPE = "resource.k8s.io/v1 puts the fields of a request under `exactly`, and those of a device beside its name"
 
 
@@ -109,7 +115,7 @@ def _take_apart(document: Document, path: FieldPath, kinds: Collection[str], *, 
 
 def _check_version(document: Document, path: FieldPath, said: str, wanted: type[msgspec.Struct]) -> None:
     (right,) = (field.default for field in msgspec.structs.fields(wanted) if field.name == "api_version")
-    if said != right:
+    if said != right and said not in _ALSO.get(wanted.__name__, ()):
         remedy = _OLD_SHAPE if said.startswith("resource.k8s.io/") else ""
         problem = Problem((*path, "apiVersion"), f"{said!r} is not {right!r}", remedy)
         raise complain([problem], document, what=str(wanted.__name__))

@@ -4,7 +4,7 @@ Leaf types carry no cycles, so they opt out of Python's garbage collector: lists
 Quantities stay as they were written; whoever computes with them parses them.
 """
 
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -113,6 +113,10 @@ class ResourcePool(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    unread_fields: ClassVar[frozenset[str]] = frozenset(
+        {"annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"}
+        | {"generateName", "generation", "labels", "managedFields", "ownerReferences", "resourceVersion", "selfLink"}
+    )
     name: str
     namespace: str = ""
     uid: str = ""

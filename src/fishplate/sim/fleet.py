@@ -74,6 +74,7 @@ def make_fleet(
     nodes: list[Node] = []
     slices: list[ResourceSlice] = []
     made: dict[str, int] = {}
+    _check_profiles([catalog.find(name) for name, _ in parts], gpu_drivers)
     for name, count in parts:
         size = catalog.find(name)
         pattern = _Pattern(size, catalog, _choose_profile(size, gpu_drivers), publish_uuid, variations)
@@ -92,12 +93,17 @@ def placement_group(size: Size, index: int, seed: int = 0) -> str:
     return str(stable_uuid("placement-group", size.name, index // block, seed))
 
 
+def _check_profiles(sizes: Sequence[Size], wanted: Sequence[str]) -> None:
+    """Every profile is for some size of the fleet."""
+    for name in wanted:
+        if not any(size.gpu is not None and load_profile(name).driver == driver_name(size.gpu) for size in sizes):
+            check_profile(name, sizes[0])
+
+
 def _choose_profile(size: Size, wanted: Sequence[str]) -> str:
     if size.gpu is None:
         return ""
     own = [name for name in wanted if load_profile(name).driver == driver_name(size.gpu)]
-    if len(wanted) == 1 and not own:
-        check_profile(wanted[0], size)
     return own[-1] if own else default_profile(size)
 
 
