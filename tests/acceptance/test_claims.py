@@ -336,7 +336,8 @@ def test_lint_names_file_and_line(fishplate: Program, tmp_path: Path) -> None:
     [
         ("a: [", "not YAML"),
         ("just text", "not a Kubernetes object"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}", "no ResourceClaim"),
+        ("apiVersion: v1\nkind: Secret\nmetadata: {name: a}", "no claim and no pod"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: often}", "claim.yaml:4"),
         (
             "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {devices: {requests: 3}}",
             "claim.yaml:4",
@@ -350,3 +351,55 @@ def test_lint_refuses_what_is_no_claim(fishplate: Program, tmp_path: Path, text:
     assert answer.returncode == 2
     assert said in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+# -- pods --------------------------------------------------------------------------------------------------------
+
+
+def test_lint_reads_the_pods_of_every_kind_that_makes_some(fishplate: Program, tmp_path: Path) -> None:
+    spec = {"hostNetwork": True, "resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "1nic"}]}
+    spec["containers"] = [{"name": "main", "resources": {"claims": [{"name": "nic"}]}}]
+    template = {"template": {"spec": spec}}
+    bodies = {
+        ("v1", "Pod"): spec,
+        ("apps/v1", "Deployment"): template,
+        ("apps/v1", "StatefulSet"): template,
+        ("apps/v1", "DaemonSet"): template,
+        ("batch/v1", "Job"): template,
+        ("batch/v1", "CronJob"): {"jobTemplate": {"spec": template}},
+        ("kubeflow.org/v2beta1", "MPIJob"): {"mpiReplicaSpecs": {"Worker": {"replicas": 2, **template}}},
+    }
+    claims = fishplate("claim", "new", "--gpus", "0", "--for", GB300).stdout
+    objects = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "p"}, "spec": body}
+        for (version, kind), body in bodies.items()
+    ]
+    file = tmp_path / "all.yaml"
+    text = "---\n".join([claims, *(yaml.safe_dump(one) for one in objects)])
+    file.write_text(text)
+    answer = fishplate("lint", str(file), "-o", "json")
+    assert answer.returncode == 1, answer.stderr
+    document = json.loads(answer.stdout)
+    assert (document["claims"], document["pods"]) == (1, 7)
+    places = [one["place"] for one in document["findings"] if one["id"] == "pod-host-network"]
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if "hostNetwork" in line]
+    assert [place.rpartition(": ")[0] for place in places] == [f"{file}:{line}" for line in lines]
+    named = [place.rpartition(": ")[2] for place in places]
+    assert named == [f"{kind} p" + (" Worker" if kind == "MPIJob" else "") for _, kind in bodies]
+
+
+def test_lint_sees_a_device_plugin_on_the_nodes_of_the_claim(
+    fishplate: Program, catalog: Catalog, tmp_path: Path
+) -> None:
+    fleet = make_fleet([(GB300, 1)], catalog)
+    status = {"allocatable": {"nvidia.com/gpu": "4", "cpu": "128"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": fleet.nodes[0].name}, "status": status}
+    (tmp_path / "claim.yaml").write_text(fishplate("claim", "new", "--for", GB300).stdout)
+    argv = ("lint", str(tmp_path / "claim.yaml"), "--slices", str(tmp_path / "all.json"), "-o", "json")
+    for amount, code in (("4", 1), ("0", 0)):
+        status["allocatable"]["nvidia.com/gpu"] = amount
+        items = [*fleet.slices, node]
+        (tmp_path / "all.json").write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
+        answer = fishplate(*argv)
+        assert answer.returncode == code, answer.stdout + answer.stderr
+        assert [one["id"] for one in json.loads(answer.stdout)["findings"]] == ["claim-device-plugin"][:code]

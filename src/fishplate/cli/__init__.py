@@ -26,7 +26,7 @@ _COMMANDS = {
     "driver": "The node driver: publish NICs, prepare claims, hand them over.",
     "explain": "What a claim or pod would get where, and why not.",
     "inspect": "GPUs, RDMA NICs and how they relate.",
-    "lint": "Claims: every known trap, with its rule.",
+    "lint": "Claims and pods: every known trap, with its rule.",
 }
 
 

@@ -97,12 +97,6 @@ def parse_gates(text: str) -> dict[str, bool]:
     return gates
 
 
-def load_published(paths: tuple[Path, ...]) -> "tuple[tuple[ResourceSlice, ...], tuple[DeviceClass, ...]]":
-    """ResourceSlices, and DeviceClasses where the files hold some."""
-    source = load_files(paths)
-    return source.slices, source.classes
-
-
 def load_files(paths: tuple[Path, ...]) -> Source:
     """What `kubectl get resourceslices,nodes,resourceclaims -A -o json` writes, or any part of it that has slices."""
     from fishplate.errors import DocumentError

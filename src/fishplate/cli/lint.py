@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fishplate.cli.fleets import load_published
+from fishplate.cli.fleets import load_files
 from fishplate.cli.output import console, emit, output_option
 from fishplate.cli.sizes import catalog_option
 from fishplate.errors import DocumentError, UnknownNameError, UsageError
@@ -14,7 +14,10 @@ from fishplate.hardware.catalog import Catalog, load_catalog
 from fishplate.k8s.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from fishplate.documents import Path as FieldPath
+    from fishplate.dra.lint_pod_subject import PodSubject
     from fishplate.dra.lint_subject import Setting, Subject
     from fishplate.k8s.manifests import Manifest
     from fishplate.k8s.resource import ResourceSlice
@@ -45,29 +48,34 @@ def command(
     catalog_files: tuple[Path, ...],
     output: str,
 ) -> int:
-    """Find what is wrong with claims before Kubernetes lets a pod wait for ever.
+    """Find what is wrong with claims and pods before Kubernetes lets a pod wait for ever, or run on TCP.
 
-    Without --slices or --fleet only their form is judged. Exit code 1 if anything is bad.
+    Claims and templates, Pods, and what makes pods: Deployment, StatefulSet, DaemonSet, Job, CronJob, MPIJob. Other
+    kinds are passed over. Without --slices or --fleet only the form of claims is judged. Exit 1 if anything is bad.
 
     \b
     fishplate lint claims.yaml --fleet Standard_ND128isr_GB300_v6=2
-    kubectl get resourceslices -o json | fishplate lint claims.yaml --slices -
+    fishplate lint claims.yaml mpijob.yaml
+    kubectl get resourceslices,nodes -o json | fishplate lint claims.yaml --slices -
     """
     from fishplate.dra.lint import lint_claim
+    from fishplate.dra.lint_pods import lint_pod
     from fishplate.k8s.manifests import load_manifests
 
     if slices and fleet is not None:
         raise UsageError("--slices and --fleet exclude each other", remedy="give one of them")
     manifests = load_manifests(files, pass_over=True)
     subjects = [subject for one in manifests if (subject := _subject(one)) is not None]
-    if not subjects:
-        where = ", ".join(map(str, files))
-        raise DocumentError("no ResourceClaim or ResourceClaimTemplate", where=where, remedy="nothing to lint here")
     own = tuple(one.value for one in manifests if isinstance(one.value, DeviceClass))
+    pods = _pods(manifests)
+    if not subjects and not pods:
+        where = ", ".join(map(str, files))
+        raise DocumentError("no claim and no pod", where=where, remedy="give claims, templates, or what makes pods")
     setting = _setting(slices, fleet, gpu_drivers, kubernetes, load_catalog(catalog_files), own)
     findings = [finding for subject in subjects for finding in lint_claim(subject, setting)]
-    _print(findings, len(subjects), output)
-    if setting.scene is None:
+    findings += [finding for pod in pods for finding in lint_pod(pod)]
+    _print(findings, {"claims": len(subjects), "pods": len(pods)}, output)
+    if setting.scene is None and subjects:
         click.echo("only the form was judged: --slices or --fleet say what is published", err=True)
     return 1 if worst(findings) is Verdict.BAD else 0
 
@@ -78,7 +86,7 @@ def command(
 def _subject(manifest: "Manifest") -> "Subject | None":
     from fishplate.dra.lint_subject import Subject
 
-    document, value = manifest.document, manifest.value
+    value = manifest.value
     if isinstance(value, ResourceClaimTemplate):
         spec, prefix = value.spec.spec, ("spec", "spec", "devices")
     elif isinstance(value, ResourceClaim):
@@ -86,11 +94,30 @@ def _subject(manifest: "Manifest") -> "Subject | None":
     else:
         return None
     name = value.metadata.name
+    return Subject(name, spec, _placer(manifest, prefix, name))
 
-    def where(path: "FieldPath") -> str:
-        return f"{document.where}:{document.line((*manifest.path, *prefix, *path))}: {name}"
 
-    return Subject(name, spec, where)
+def _placer(manifest: "Manifest", prefix: "FieldPath", name: str) -> "Callable[[FieldPath], str]":
+    document = manifest.document
+    return lambda path: f"{document.where}:{document.line((*manifest.path, *prefix, *path))}: {name}"
+
+
+def _pods(manifests: "list[Manifest]") -> "list[PodSubject]":
+    from fishplate.dra.intent_classes import device_classes
+    from fishplate.dra.lint_pod_subject import Around, PodSubject
+    from fishplate.k8s.workloads import find_pods
+
+    values = [one.value for one in manifests]
+    around = Around(
+        {one.metadata.name: one.spec for one in values if isinstance(one, ResourceClaim)},
+        {one.metadata.name: one.spec.spec for one in values if isinstance(one, ResourceClaimTemplate)},
+        {one.metadata.name: one for one in (*device_classes(), *values) if isinstance(one, DeviceClass)},
+    )
+    return [
+        PodSubject(pod, around, _placer(manifest, pod.path, pod.name))
+        for manifest in manifests
+        for pod in find_pods(manifest.value)
+    ]
 
 
 # -- what it is held against -------------------------------------------------------------------------------------
@@ -107,7 +134,6 @@ def _setting(
     from fishplate.dra import World, profile
     from fishplate.dra.intent_classes import device_classes
     from fishplate.dra.lint_subject import Setting
-    from fishplate.dra.world import Node
 
     scheduler = profile(kubernetes)
     if fleet is not None:
@@ -115,14 +141,15 @@ def _setting(
 
         made = make_fleet(parse_fleet(fleet), catalog, gpu_drivers=gpu_drivers)
         published, classes, nodes = made.slices, made.classes, made.nodes
+        plugins: Mapping[str, frozenset[str]] = {}
     elif files:
-        published, found = load_published(files)
-        classes = (*device_classes(), *found)
-        nodes = tuple(Node(name=name) for name in sorted({one.spec.node_name or "" for one in published} - {""}))
+        source = load_files(files)
+        published, nodes, plugins = source.slices, source.nodes, source.plugins
+        classes = (*device_classes(), *source.classes)
     else:
         return Setting(scheduler)
     world = World(slices=published, classes=(*classes, *own))
-    return Setting(scheduler, world, nodes, _places(published, catalog))
+    return Setting(scheduler, world, nodes, _places(published, catalog), plugins)
 
 
 def _places(published: "tuple[ResourceSlice, ...]", catalog: Catalog) -> dict[tuple[str, str], int]:
@@ -146,9 +173,9 @@ def _places(published: "tuple[ResourceSlice, ...]", catalog: Catalog) -> dict[tu
     return places
 
 
-def _print(findings: list[Finding], claims: int, output: str) -> None:
+def _print(findings: list[Finding], counts: dict[str, int], output: str) -> None:
     if output == "json":
-        emit({"verdict": worst(findings), "claims": claims, "findings": findings}, output)
+        emit({"verdict": worst(findings), **counts, "findings": findings}, output)
         return
     from rich.text import Text
 
@@ -162,4 +189,4 @@ def _print(findings: list[Finding], claims: int, output: str) -> None:
         out.print(Text(f"     → {finding.remedy}\n"))
     bad = sum(finding.verdict is Verdict.BAD for finding in findings)
     found = f"{bad} bad and {len(findings) - bad} uncertain" if findings else "nothing found"
-    out.print(f"claims: {claims}, {found}")
+    out.print(", ".join([*(f"{what}: {number}" for what, number in counts.items() if number), found]))

@@ -114,6 +114,12 @@ RULES = (
         lint_devices.find_unfit,
     ),
     Rule(
+        "claim-device-plugin",
+        "No node hands out claimed hardware through a device plugin as well.",
+        "turn the plugin off on nodes with a DRA driver: the two may hand out one device twice",
+        lint_devices.find_plugin_nodes,
+    ),
+    Rule(
         "claim-misaligned",
         "GPUs and NICs of one claim sit on the same NUMA node.",
         "`fishplate claim new --align numa` writes a constraint that keeps them together",
@@ -125,14 +131,7 @@ RULES = (
 def lint_claim(subject: Subject, setting: Setting, rules: Iterable[Rule] = RULES) -> list[Finding]:
     """Everything found in one claim, in the order of the rules."""
     return [
-        Finding(
-            id=rule.id,
-            place=subject.where(hit.path),
-            what=hit.what,
-            verdict=hit.verdict,
-            evidence=hit.evidence,
-            remedy=hit.remedy or rule.remedy,
-        )
+        hit.as_finding(rule.id, subject.where(hit.path), rule.remedy)
         for rule in rules
         for hit in rule.find(subject, setting)
     ]

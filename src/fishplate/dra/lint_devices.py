@@ -5,6 +5,7 @@ from itertools import product
 
 from fishplate.dra.allocator import Allocation, allocate
 from fishplate.dra.budget import Budget
+from fishplate.dra.device_plugins import hardware_of
 from fishplate.dra.fleet import Verdict as Fit
 from fishplate.dra.intent_attributes import AMD_NUMA_NODE, NIC_NUMA_NODE, NUMA_NODE, PCIE_ROOT
 from fishplate.dra.intent_classes import GPU_DRIVERS, NIC_DRIVER
@@ -20,6 +21,7 @@ from fishplate.topology.relations import NEARNESS, Pcie, relate_functions
 
 _VM_SIZE = "azure.dra.net/vmSize"
 _GPU_DRIVERS = frozenset(GPU_DRIVERS.values())
+_HARDWARE = {NIC_DRIVER: "nic"} | dict.fromkeys(_GPU_DRIVERS, "gpu")
 _MOST_GROUPS, _MOST_PODS, _MOST_STEPS = 16, 32, 100_000
 _SHOWN = 4
 
@@ -67,6 +69,24 @@ def _shared_values(subject: Subject, setting: Setting) -> Iterator[str]:
 def _value(known: Known, key: str) -> object:
     attribute = known.attributes.get(key)
     return None if attribute is None else attribute.value
+
+
+def find_plugin_nodes(subject: Subject, setting: Setting) -> Iterator[Hit]:
+    """Nodes on which a device plugin hands out what the claim asks for too."""
+    for asked in subject.asked:
+        devices = setting.of_class(asked.class_name)
+        kinds = {_HARDWARE.get(known.driver, "") for known in devices} - {""}
+        both = {
+            known.node: sorted(name for name in setting.plugins.get(known.node, ()) if hardware_of(name) in kinds)
+            for known in devices
+        }
+        nodes = [node for node, names in both.items() if names]
+        if nodes:
+            said = (
+                f"request {asked.name}: a device plugin offers the same hardware on {len(nodes)} of {len(both)} nodes"
+            )
+            evidence = f"{nodes[0]} offers {', '.join(both[nodes[0]])}"
+            yield Hit((*asked.path, "deviceClassName"), said, evidence=evidence)
 
 
 # -- alignment ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from fishplate.dra.intent_published import qualify
 from fishplate.dra.scene import Scene
 from fishplate.dra.selectors import Selectors
 from fishplate.errors import CelRuntimeError
-from fishplate.findings import Verdict
+from fishplate.findings import Finding, Verdict
 from fishplate.k8s.claim import ResourceClaim, default_claim_spec
 from fishplate.k8s.resource import ObjectMeta
 
@@ -43,6 +43,17 @@ class Hit(NamedTuple):
     evidence: str = ""
     remedy: str = ""
     verdict: Verdict = Verdict.BAD
+
+    def as_finding(self, rule: str, place: str, remedy: str) -> Finding:
+        """`remedy` is the rule's, where the hit has none of its own."""
+        return Finding(
+            id=rule,
+            place=place,
+            what=self.what,
+            verdict=self.verdict,
+            evidence=self.evidence,
+            remedy=self.remedy or remedy,
+        )
 
 
 class Asked(NamedTuple):
@@ -109,7 +120,8 @@ class Subject:
 class Setting:
     """What is published, to which scheduler. Without a world only the form of a claim can be judged.
 
-    `places` holds the NUMA node of GPUs that do not publish it, by VM size and PCI address.
+    `places` holds the NUMA node of GPUs that do not publish it, by VM size and PCI address; `plugins` the GPU and RDMA
+    resources that device plugins offer, by node.
     """
 
     def __init__(
@@ -118,10 +130,12 @@ class Setting:
         world: World | None = None,
         nodes: tuple[Node, ...] = (),
         places: Mapping[tuple[str, str], int] | None = None,
+        plugins: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self.profile = profile
         self.nodes = nodes
         self.places = places or {}
+        self.plugins = plugins or {}
         self.scene = Scene(world, profile) if world is not None else None
         self.classes = self.scene.classes if self.scene else {}
         self._selectors = self.scene.selectors if self.scene else Selectors(profile)

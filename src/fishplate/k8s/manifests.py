@@ -19,8 +19,11 @@ from fishplate.k8s.kueue import Topology
 from fishplate.k8s.node import Node
 from fishplate.k8s.pod import Pod
 from fishplate.k8s.resource import ResourceSlice
+from fishplate.k8s.workloads import WORKLOADS, Workload
 
-Object: TypeAlias = ResourceSlice | DeviceClass | ResourceClaim | ResourceClaimTemplate | Pod | Node | Topology
+Object: TypeAlias = (
+    ResourceSlice | DeviceClass | ResourceClaim | ResourceClaimTemplate | Pod | Node | Topology | Workload
+)
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "ResourceSlice": ResourceSlice,
     "DeviceClass": DeviceClass,
@@ -29,9 +32,10 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "Pod": Pod,
     "Node": Node,
     "Topology": Topology,
+    **WORKLOADS,
 }
 # Of these only the parts we read are described; the API server checks the rest.
-_LOOSE = frozenset({"Pod", "Node", "Topology"})
+_LOOSE = frozenset({"Pod", "Node", "Topology", *WORKLOADS})
 # Versions that read the same as the one we write.
 _ALSO = {"Topology": ("kueue.x-k8s.io/v1alpha1", "kueue.x-k8s.io/v1beta2")}
 _OLD_SHAPE = "resource.k8s.io/v1 puts the fields of a request under `exactly`, and those of a device beside its name"

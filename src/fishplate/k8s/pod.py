@@ -1,10 +1,10 @@
-"""The parts of a Pod that have to do with claims and places. Everything else in it is somebody else's business."""
+"""The parts of a Pod that have to do with claims, places and devices. The rest of it is somebody else's business."""
 
 from typing import Literal
 
 import msgspec
 
-from fishplate.k8s.resource import ObjectMeta
+from fishplate.k8s.resource import ObjectMeta, QuantityText
 
 
 class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -22,11 +22,53 @@ class ContainerClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class ContainerResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     claims: tuple[ContainerClaim, ...] = ()
+    limits: dict[str, QuantityText] = {}
+    requests: dict[str, QuantityText] = {}
 
 
-class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    add: tuple[str, ...] = ()
+
+
+class SecurityContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Of a container; a pod's own has no capabilities, and is never privileged."""
+
+    capabilities: Capabilities = Capabilities()
+    privileged: bool = False
+    run_as_user: int | None = None
+    run_as_non_root: bool = False
+
+
+class VolumeMount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    name: str
+    mount_path: str = ""
+
+
+class EnvVar(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    name: str
+    value: str = ""
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     name: str
     resources: ContainerResources = ContainerResources()
+    security_context: SecurityContext = SecurityContext()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+
+
+class HostPath(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    path: str = ""
+
+
+class EmptyDir(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    medium: str = ""
+
+
+class Volume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    name: str
+    host_path: HostPath | None = None
+    empty_dir: EmptyDir | None = None
 
 
 class PodSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -35,6 +77,9 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
     node_selector: dict[str, str] = {}
+    host_network: bool = False
+    security_context: SecurityContext = SecurityContext()
+    volumes: tuple[Volume, ...] = ()
 
 
 class PodClaimStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

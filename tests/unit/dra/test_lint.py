@@ -98,7 +98,7 @@ def test_a_trap_is_found_by_its_rule(setting: Setting, rule: str) -> None:
 
 
 def test_every_rule_has_a_trap_in_these_tests() -> None:
-    assert {rule.id for rule in RULES} == {*TRAPS, "claim-selector-error"}
+    assert {rule.id for rule in RULES} == {*TRAPS, "claim-selector-error", "claim-device-plugin"}
 
 
 def find(setting: Setting, rule: str, text: str) -> Finding:
@@ -175,6 +175,27 @@ def test_a_selector_nobody_meets_shows_the_part_and_what_is_published(setting: S
     finding = find(setting, "claim-no-device", claim(nic(f'{RDMA} && device.attributes["dra.net"].numaNode == 7')))
     assert "numaNode == 7 (published: 0, 1)" in finding.evidence
     assert "rdma" not in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("resource", "request_", "is_found"),
+    [
+        ("nvidia.com/gpu", GPU, True),
+        ("rdma/ib", nic(), True),
+        ("rdma/ib", GPU, False),
+        ("nvidia.com/gpu", nic(), False),
+    ],
+)
+def test_a_device_plugin_for_the_same_hardware_on_a_node_is_found(
+    fleet: Fleet, resource: str, request_: str, is_found: bool
+) -> None:
+    plugins = {fleet.nodes[1].name: frozenset({resource})}
+    setting = Setting(profile("1.36"), fleet.world(), fleet.nodes, plugins=plugins)
+    found = [one for one in lint_claim(read(claim(request_)), setting) if one.id == "claim-device-plugin"]
+    assert bool(found) == is_found
+    if is_found:
+        assert "on 1 of 2 nodes" in found[0].what
+        assert found[0].evidence == f"{fleet.nodes[1].name} offers {resource}"
 
 
 def test_a_claim_that_is_aligned_by_luck_is_called_misaligned(setting: Setting) -> None:
