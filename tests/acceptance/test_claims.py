@@ -12,7 +12,14 @@ import yaml
 
 from fishplate.dra import Node, Scene, allocate, profile
 from fishplate.hardware.catalog import Catalog
-from fishplate.k8s.claim import ResourceClaim, ResourceClaimTemplate, default_claim
+from fishplate.k8s.claim import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    default_claim,
+)
 from fishplate.k8s.resource import Device
 from fishplate.sim.fleet import PLACEMENT_GROUP, Fleet, make_fleet, placement_group
 
@@ -77,9 +84,15 @@ def _ask(fleet: Fleet, scene: Scene, node: Node, claim: ResourceClaim) -> Got | 
     return Got(fleet, node, [(one.driver, one.device) for one in found.results[0].devices.results])
 
 
-def fill(fleet: Fleet, claim: ResourceClaim) -> Iterator[Got]:
-    """Pod after pod, each on the first node with room, until none is left."""
+def fill(fleet: Fleet, claim: ResourceClaim, *, gone: tuple[str, ...] = ()) -> Iterator[Got]:
+    """Pod after pod, each on the first node with room, until none is left; NICs that are `gone` others have."""
     scene = Scene(fleet.world(), RULES)
+    taken = tuple(
+        DeviceRequestAllocationResult(request="nic", driver="dra.net", pool=node.name, device=name)
+        for node in fleet.nodes
+        for name in gone
+    )
+    scene = scene.holding([AllocationResult(devices=DeviceAllocationResult(results=taken))], "others")
     for number in range(100):
         for node in fleet.nodes:
             found = allocate(scene, node, [claim], profile=RULES)
@@ -207,6 +220,17 @@ def test_one_template_hands_out_all_gpus_of_two_nodes_each_with_a_near_nic(
     assert len({(pod.node, pod.gpus[0].name) for pod in pods}) == 8
     assert len({(pod.node, pod.nics[0].name) for pod in pods}) == 8
     assert all(len(numa_nodes(pod.gpus) | numa_nodes(pod.nics)) == 1 for pod in pods)
+
+
+@pytest.mark.parametrize(("size", "pods"), [(GB300, 6), (MI300X, 14)])
+def test_pods_stay_aligned_where_a_nic_is_gone_already(
+    fishplate: Program, catalog: Catalog, size: str, pods: int
+) -> None:
+    """Then the order of devices does not line them up by itself."""
+    claim = one_template(fishplate("claim", "new", "--for", size))
+    got = list(fill(make_fleet([(size, 2)], catalog), claim, gone=("pci-0101-00-00-0",)))
+    assert len(got) == pods
+    assert all(len(numa_nodes(pod.gpus) | numa_nodes(pod.nics)) == 1 for pod in got)
 
 
 @pytest.mark.parametrize(

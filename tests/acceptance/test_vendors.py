@@ -11,7 +11,13 @@ import yaml
 
 from fishplate.dra import Scene, allocate, profile
 from fishplate.hardware.catalog import Catalog
-from fishplate.k8s.claim import ResourceClaimTemplate, default_claim
+from fishplate.k8s.claim import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaimTemplate,
+    default_claim,
+)
 from fishplate.k8s.resource import Device
 from fishplate.sim.fleet import Fleet, make_fleet
 
@@ -28,10 +34,16 @@ def templates(answer: CompletedProcess[str]) -> list[ResourceClaimTemplate]:
     return [msgspec.convert(one, ResourceClaimTemplate) for one in read if one["kind"] == "ResourceClaimTemplate"]
 
 
-def fill(fleet: Fleet, template: ResourceClaimTemplate, node_index: int) -> list[list[Device]]:
-    """What pod after pod gets on one node, until it is full."""
+def fill(
+    fleet: Fleet, template: ResourceClaimTemplate, node_index: int, *, gone: tuple[str, ...] = ()
+) -> list[list[Device]]:
+    """What pod after pod gets on one node, until it is full; the NICs that are `gone` belong to somebody else."""
     claim = default_claim(template.as_claim("c"))
     scene, node = Scene(fleet.world(), RULES), fleet.nodes[node_index]
+    taken = tuple(
+        DeviceRequestAllocationResult(request="nic", driver="dra.net", pool=node.name, device=name) for name in gone
+    )
+    scene = scene.holding([AllocationResult(devices=DeviceAllocationResult(results=taken))], "somebody else")
     known = {
         (one.spec.driver, device.name): device
         for one in fleet.slices
@@ -60,6 +72,16 @@ def test_one_template_hands_out_every_gpu_of_both_vendors_each_with_a_near_nic(
         pods = fill(fleet, template, index)
         assert len(pods) == gpus
         assert len({pod[0].name for pod in pods}) == gpus
+        assert all(len({numa(device) for device in pod}) == 1 for pod in pods)
+
+
+def test_pods_stay_aligned_where_a_nic_is_gone_already(fishplate: Program, catalog: Catalog) -> None:
+    """Then the order of devices does not line them up by itself."""
+    (template,) = templates(fishplate("claim", "new", *BOTH))
+    fleet = make_fleet([(GB300, 1), (MI300X, 1)], catalog)
+    for index, gpus in ((0, 4), (1, 8)):
+        pods = fill(fleet, template, index, gone=("pci-0101-00-00-0",))
+        assert len(pods) == gpus - 1
         assert all(len({numa(device) for device in pod}) == 1 for pod in pods)
 
 

@@ -50,7 +50,12 @@ def command(
     enough = True
     documents = []
     for subject in subjects:
-        room = measure_room(scene, source.nodes, subject.claims, one_per_node=one_per_node)
+        room = measure_room(
+            scene,
+            [node for node in source.nodes if subject.admits(node)],
+            subject.claims,
+            one_per_node=one_per_node,
+        )
         best = choose_fabric(room, workers) if workers else None
         enough = enough and room.pods > 0 and (workers is None or best is not None)
         documents.append(_document(subject.name, room, workers, best.fabric if best else None))

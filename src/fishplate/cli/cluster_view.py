@@ -66,9 +66,9 @@ def read_pod_view(name: str, namespace: str, context: str | None) -> tuple[Sourc
     subject = claims if pod.spec.node_name else waiting
     stripped = tuple(default_claim(ResourceClaim(metadata=claim.metadata, spec=claim.spec)) for claim in subject)
     nodes = tuple(node for node in source.nodes if not pod.spec.node_name or node.name == pod.spec.node_name)
-    nodes = tuple(node for node in nodes if pod.spec.node_selector.items() <= node.labels.items())
     world = msgspec.structs.replace(world, claims=others)
-    return Source(nodes, source.slices), world, [Subject(f"pod {namespace}/{name}", stripped)], notes
+    wanted = {} if pod.spec.node_name else pod.spec.node_selector
+    return Source(nodes, source.slices), world, [Subject(f"pod {namespace}/{name}", stripped, wanted)], notes
 
 
 def _claims_of(cluster: ClusterReader, pod: Pod, namespace: str) -> tuple[list[ResourceClaim], list[str]]:

@@ -1,6 +1,7 @@
 """`fishplate explain`: what a claim or pod would get on which node, and why not elsewhere."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -18,7 +19,10 @@ from fishplate.cli.output import emit, output_option
 from fishplate.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fishplate.dra.explain import Explanation, Story
+    from fishplate.dra.world import Node
     from fishplate.k8s.claim import ResourceClaim
     from fishplate.k8s.manifests import Manifest
 
@@ -30,6 +34,10 @@ class Subject(NamedTuple):
 
     name: str
     claims: "tuple[ResourceClaim, ...]"
+    node_selector: "Mapping[str, str]" = MappingProxyType({})
+
+    def admits(self, node: "Node") -> bool:
+        return self.node_selector.items() <= node.labels.items()
 
 
 @click.command()
@@ -73,7 +81,16 @@ def command(
         source, world, subjects, notes = gather(what, slices, fleet, context)
     scene = Scene(world, rules)
     catalog = load_catalog()
-    told = [(subject, explain(scene, source.nodes, subject.claims, catalog=catalog)) for subject in subjects]
+    told = []
+    for subject in subjects:
+        nodes = [node for node in source.nodes if subject.admits(node)]
+        others = [node for node in source.nodes if not subject.admits(node)]
+        told.append((subject, explain(scene, nodes, subject.claims, catalog=catalog, elsewhere=others)))
+        if not nodes:
+            labels = ", ".join(f"{key}={value}" for key, value in subject.node_selector.items())
+            notes.append(
+                f"no node has the labels that {subject.name} selects: {labels}" if labels else "there is no node"
+            )
     if output == "table":
         from fishplate.cli.stories import print_explanation
 
@@ -90,7 +107,7 @@ def gather(
     """Nodes, world and subjects, from files and whatever the devices come from."""
     from fishplate.k8s.claim import DeviceClass, ResourceClaim
     from fishplate.k8s.manifests import load_manifests
-    from fishplate.k8s.node import Node
+    from fishplate.k8s.node import Node as KubernetesNode
     from fishplate.k8s.resource import ResourceSlice
 
     kinds = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "ResourceSlice", "Node")
@@ -98,7 +115,7 @@ def gather(
     values = [manifest.value for manifest in manifests]
     own_slices = tuple(value for value in values if isinstance(value, ResourceSlice))
     if own_slices and fleet is None and not slices:
-        nodes = [value for value in values if isinstance(value, Node)]
+        nodes = [value for value in values if isinstance(value, KubernetesNode)]
         source = Source(nodes_from(nodes) if nodes else nodes_named(own_slices), own_slices)
     elif fleet is None and not slices:
         from fishplate.cli.cluster_view import read_cluster
@@ -177,9 +194,8 @@ def _pod_subject(manifest: "Manifest", claims: dict[str, Any], templates: dict[s
                 where=manifest.where,
                 remedy="give the file that holds it as well",
             )
-    return Subject(
-        f"pod {pod.metadata.name}", tuple(default_claim(one) for one in own if one.status.allocation is None)
-    )
+    waiting = tuple(default_claim(one) for one in own if one.status.allocation is None)
+    return Subject(f"pod {pod.metadata.name}", waiting, pod.spec.node_selector)
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------
@@ -200,6 +216,7 @@ def _subject_document(subject: Subject, explanation: "Explanation") -> dict[str,
         "subject": subject.name,
         "outcome": explanation.outcome,
         "groups": [_group_document(subject, story) for story in explanation.stories],
+        "changes": [change._asdict() for change in explanation.changes],
         "warnings": [warning._asdict() for warning in explanation.warnings],
     }
 
@@ -213,7 +230,7 @@ def _group_document(subject: Subject, story: "Story") -> dict[str, Any]:
             for r in result.devices.results
         ]
         group["relations"] = [pair._asdict() for pair in story.proximity.pairs]
-        group["fabrics"] = list(story.proximity.fabrics)
+        group["fabrics"] = list(story.fabrics)
         return group
     group["reasons"] = reasons_of(story)
     group["changes"] = [change._asdict() for change in story.changes]

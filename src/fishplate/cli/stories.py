@@ -37,6 +37,8 @@ def print_explanation(subject: str, explanation: "Explanation", notes: list[str]
     if hidden:
         nodes = sum(len(story.nodes) for story in hidden)
         out.print(f"\n… and {nodes} nodes in {len(hidden)} more groups; -o json has them all", style="dim")
+    for change in explanation.changes:
+        out.print("\n[green]would fit[/green] after one change: " + escape(change.text))
     for warning in explanation.warnings:
         out.print(f"\n[yellow]warning[/yellow]: `{escape(warning.expression)}` fails on {warning.devices} devices")
         out.print(
@@ -78,3 +80,7 @@ def _print_allocation(out: "Console", story: "Story") -> None:
         out.print(f"  {pair.gpu} – {pair.nic}: [{style}]{pair.relation}[/{style}]  {need if pair.gpudirect else ''}")
     if len(proximity.fabrics) > 1:
         out.print(f"  the NICs are on {len(proximity.fabrics)} fabrics", style="red")
+    if len(story.fabrics) > 1:
+        out.print(f"  the nodes are on {len(story.fabrics)} fabrics; pods on different ones share no InfiniBand")
+    elif story.fabrics and len(story.nodes) > 1:
+        out.print(f"  the nodes share the fabric {story.fabrics[0]}", markup=False)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fishplate.dra.fleet import count_fleet
+from fishplate.dra.budget import Budget
+from fishplate.dra.fleet import DEFAULT_POD_LIMIT, count_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 PLACEMENT_GROUP = "azure.dra.net/placementGroupId"
 NO_FABRIC = ""
+_SECONDS_PER_SEARCH = 10.0  # the scheduler's own limit for one node; a count that it ends is not exact
 
 
 class FabricRoom(NamedTuple):
@@ -57,15 +59,16 @@ def measure_room(
     further pods that share no device with these, as templates for each NUMA node do; `fabric_of` tells a node's fabric
     where it is not the placement group that its NICs name."""
     name = fabric_of or (lambda node: find_fabric(scene, node))
+    limit = 1 if one_per_node else DEFAULT_POD_LIMIT
     sorts = [
-        count_fleet(scene, nodes, one, limit=1) if one_per_node else count_fleet(scene, nodes, one)
+        count_fleet(scene, nodes, one, limit=limit, new_budget=lambda: Budget(seconds=_SECONDS_PER_SEARCH))
         for one in (claims, *others)
     ]
     fabrics: dict[str, list[tuple[int, bool]]] = {}
     for node in nodes:
         found = [counts[node.name] for counts in sorts]
         pods = sum(one.pods for one in found)
-        exact = one_per_node or all(one.exact for one in found)
+        exact = all(one.exact or (one_per_node and one.pods) for one in found)
         fabrics.setdefault(name(node), []).append((min(pods, 1) if one_per_node else pods, exact))
     rooms = [
         FabricRoom(

@@ -1,7 +1,7 @@
 """Single changes that would make claims fit, each proven by running the allocator again.
 
 From a fixed list: drop one clause of a selector, drop a constraint, ask for one device less, tolerate a taint, wait for
-the claim that holds a device. What is not proven is not said.
+the claim that holds a device, use other nodes. What is not proven is not said.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from fishplate.dra.allocator import allocate
 from fishplate.dra.budget import Budget
+from fishplate.dra.fleet import Verdict, survey
 from fishplate.errors import AllocationError, BudgetError
 from fishplate.k8s.claim import CELDeviceSelector, DeviceSelector, DeviceToleration
 
@@ -37,6 +38,16 @@ def find_changes(scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> l
     own = scene.narrow(node) if scene.local_slices(node) is not None else scene
     found = [change for change, changed in _rewrites(own, node, claims) if _fits(own, node, changed)]
     return found + list(_waits(own, node, claims))
+
+
+def find_elsewhere(scene: Scene, nodes: Sequence[Node], claims: Sequence[ResourceClaim]) -> list[Change]:
+    """Other nodes that would take the claims, told in groups of alike."""
+    groups = survey(scene, nodes, claims, new_budget=lambda: Budget(steps=_STEPS)).groups
+    fitting = [node.name for group in groups if group.verdict is Verdict.FITS for node in group.nodes]
+    if not fitting:
+        return []
+    others = "" if len(fitting) == 1 else f" or another of {len(fitting)} nodes"
+    return [Change("use-other-nodes", f"let the pod go to {fitting[0]}{others} that its nodeSelector excludes")]
 
 
 def _fits(scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> bool:
@@ -111,7 +122,7 @@ def _without_each_clause(scene: Scene, node: Node, expression: str) -> Iterator[
     clauses = [clause.text for clause in program.explain(scene.selectors.view(example[1], example[0]))]
     for i, clause in enumerate(clauses):
         rest = [other for k, other in enumerate(clauses) if k != i]
-        yield clause, " && ".join(f"({other})" if "||" in other or "?" in other else other for other in rest)
+        yield clause, " && ".join(rest)  # each as it was written, brackets included
 
 
 def _waits(scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> Iterator[Change]:

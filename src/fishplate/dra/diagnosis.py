@@ -80,6 +80,8 @@ def diagnose(scene: Scene, node: Node, claims: Sequence[ResourceClaim]) -> NodeD
         if found.stuck
         else ""
     )
+    if stuck and not found.complete:
+        stuck += ", as far as was looked"  # the verdict is proven; that nothing got further is not
     return NodeDiagnosis(pools, requests, stuck, _tally(found.blocked), found.error)
 
 

@@ -6,16 +6,18 @@ scheduler would give up on the pod). Where a search was stopped by its budget, t
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fishplate.dra.budget import Budget
-from fishplate.dra.changes import Change, find_changes
+from fishplate.dra.capacity import find_fabric
+from fishplate.dra.changes import Change, find_changes, find_elsewhere
 from fishplate.dra.diagnosis import NodeDiagnosis, diagnose
 from fishplate.dra.fleet import Group, Verdict, survey
 from fishplate.dra.proximity import Proximity, judge_proximity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fishplate.dra.scene import Scene
     from fishplate.dra.world import Node
@@ -33,6 +35,7 @@ _OUTCOMES: dict[Verdict, Outcome] = {
 # The one error that ends the attempt for its node alone.
 _NODE_ONLY_ERROR = "invalid resource pools were encountered"
 _SECONDS_PER_NODE = 10.0  # the scheduler's own limit for one node
+_SECONDS = 60.0  # for all nodes together; what is left over then is called unknown
 
 
 class Story(NamedTuple):
@@ -45,6 +48,8 @@ class Story(NamedTuple):
     diagnosis: NodeDiagnosis | None
     error: str
     changes: tuple[Change, ...]
+    fabrics: tuple[str, ...] = ()
+    """The placement groups of its nodes, where the claims get NICs: pods on different ones cannot reach each other."""
 
 
 class Warning(NamedTuple):  # noqa: A001 - in this room it is the word for it
@@ -58,9 +63,12 @@ class Warning(NamedTuple):  # noqa: A001 - in this room it is the word for it
 
 
 class Explanation(NamedTuple):
+    """`changes` are those that concern the choice of nodes; each story has its own besides."""
+
     outcome: Outcome
     stories: tuple[Story, ...]
     warnings: tuple[Warning, ...]
+    changes: tuple[Change, ...] = ()
 
 
 def explain(
@@ -69,24 +77,40 @@ def explain(
     claims: Sequence[ResourceClaim],
     *,
     catalog: Catalog,
+    elsewhere: Sequence[Node] = (),
     changes: bool = True,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Explanation:
-    """All claims together, as one pod would bring them, on every node."""
-    found = survey(scene, nodes, claims, new_budget=lambda: Budget(seconds=_SECONDS_PER_NODE))
+    """All claims together, as one pod would bring them, on every node; `elsewhere` are nodes that the pod excludes."""
+    end = clock() + _SECONDS
+
+    def new_budget() -> Budget:
+        return Budget(seconds=max(0.1, min(_SECONDS_PER_NODE, end - clock())), clock=clock)
+
+    found = survey(scene, nodes, claims, new_budget=new_budget)
     devices = _devices(scene)
     parts = _Parts(scene, claims)
     stories = _merge(
         _tell(scene, group, nodes_, claims, devices, catalog) for group in found.groups for nodes_ in parts.split(group)
     )
     outcome = _overall(stories)
+    by_name = {node.name: node for node in nodes}
+    stories = [_add_fabrics(scene, by_name, story) for story in stories]
     if outcome != "allocated" and changes:
-        by_name = {node.name: node for node in nodes}
         stories = [
             story._replace(changes=tuple(find_changes(scene, by_name[story.nodes[0]], claims))) for story in stories
         ]
     order: list[Outcome] = ["allocated", "error", "unknown", "does-not-fit"]
     stories.sort(key=lambda story: (order.index(story.outcome), -len(story.nodes)))
-    return Explanation(outcome, tuple(stories), tuple(_foresee(scene, claims)))
+    others = find_elsewhere(scene, elsewhere, claims) if outcome != "allocated" and elsewhere else []
+    return Explanation(outcome, tuple(stories), tuple(_foresee(scene, claims)), tuple(others))
+
+
+def _add_fabrics(scene: Scene, nodes: Mapping[str, Node], story: Story) -> Story:
+    if story.proximity is None or not story.proximity.fabrics:
+        return story
+    fabrics = dict.fromkeys(find_fabric(scene, nodes[name]) for name in story.nodes)
+    return story._replace(fabrics=tuple(fabrics))
 
 
 def _overall(stories: Sequence[Story]) -> Outcome:

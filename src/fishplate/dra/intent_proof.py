@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fishplate.dra.budget import Budget
 from fishplate.dra.fleet import PodCount, count_pods
 from fishplate.dra.intent import Claims
 from fishplate.dra.intent_attributes import count
@@ -14,6 +15,7 @@ from fishplate.k8s.claim import default_claim
 from fishplate.k8s.resource import ResourceSlice
 
 _NODES_TRIED = 8
+_SECONDS = 10.0
 
 
 def pods_per_node(
@@ -26,7 +28,7 @@ def pods_per_node(
     counted = {}
     for one in claims.templates:
         claim = default_claim(one.as_claim(one.metadata.name))
-        counts = [count_pods(scene, node, [claim]) for node in nodes]
+        counts = [count_pods(scene, node, [claim], new_budget=lambda: Budget(seconds=_SECONDS)) for node in nodes]
         counted[one.metadata.name] = max(counts, key=lambda each: each.pods)
     return counted
 
