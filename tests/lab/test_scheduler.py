@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -253,41 +253,124 @@ def reader(control_plane: Lab, fleet: Fleet, tmp_path_factory: pytest.TempPathFa
     return {**os.environ, "KUBECONFIG": str(file)}
 
 
-def explain_pod(reader: dict[str, str], name: str) -> dict[str, Any]:
+def run(reader: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).with_name("kubectl-fishplate")
-    argv = [str(program), "explain", "pod", name, "-n", NAMESPACE, "-o", "json"]
-    done = subprocess.run(argv, env=reader, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([str(program), *args], env=reader, capture_output=True, text=True, timeout=60, check=False)
+
+
+def explain_pod(reader: dict[str, str], name: str) -> dict[str, Any]:
+    done = run(reader, "explain", "pod", name, "-n", NAMESPACE, "-o", "json")
     assert done.stdout, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
 
-CAUSES: dict[str, tuple[dict[str, Any], str, str]] = {
-    "too-many": (exactly("nic", "dranet.net", 9), "does-not-fit", "of 9 wanted devices"),
-    "no-such-place": (
-        exactly("nic", "dranet.net", 1, 'device.attributes["dra.net"].numaNode == 7'),
+class Cause(NamedTuple):
+    """Why a pod waits: its claim, and what is to be said about it."""
+
+    devices: dict[str, Any]
+    outcome: str
+    words: str
+    change: str = ""
+
+
+def together(key: str, *requests: dict[str, Any]) -> dict[str, Any]:
+    return {"requests": list(requests), "constraints": [{"matchAttribute": key}]}
+
+
+# On slices of both GPU drivers: NVIDIA's, which has the standard NUMA node, and AMD's, which has its own.
+CAUSES = {
+    "too-many": Cause(
+        {"requests": [exactly("gpu", "gpu.amd.com", 9)]}, "does-not-fit", "8 of 9 wanted", "one-device-less"
+    ),
+    "no-such-place": Cause(
+        {"requests": [exactly("nic", "dranet.net", 1, 'device.attributes["dra.net"].numaNode == 7')]},
         "does-not-fit",
         "numaNode == 7 is false",
+        "drop-clause",
     ),
-    "misspelt": (exactly("nic", "dranet.net", 1, 'device.attributes["dra.net"].numaNod == 0'), "error", "no such key"),
-    "no-such-class": (exactly("nic", "infiniband", 1), "error", "infiniband"),
+    "misspelt": Cause(
+        {"requests": [exactly("gpu", "gpu.nvidia.com", 1, 'device.attributes["gpu.nvidia.com"].brnd == "Nvidia"')]},
+        "error",
+        "no such key: brnd",
+    ),
+    "no-such-class": Cause({"requests": [exactly("nic", "infiniband", 1)]}, "error", "infiniband"),
+    "too-many-together": Cause(
+        together(STANDARD_NUMA, exactly("gpu", "gpu.nvidia.com", 3), exactly("nic", "dranet.net", 1)),
+        "does-not-fit",
+        "devices already chosen have",
+        "drop-constraint",
+    ),
+    "not-in-common": Cause(
+        together(STANDARD_NUMA, exactly("gpu", "gpu.amd.com", 1), exactly("nic", "dranet.net", 1)),
+        "does-not-fit",
+        STANDARD_NUMA,
+        "drop-constraint",
+    ),
 }
 
 
-@pytest.mark.parametrize("cause", CAUSES)
-def test_explain_says_why_a_pod_is_pending(
-    control_plane: Lab, fleet: Fleet, reader: dict[str, str], cause: str
-) -> None:
-    request, outcome, words = CAUSES[cause]
-    claim = {"metadata": {"name": cause}, "spec": {"devices": {"requests": [request]}}}
-    control_plane.api.request("POST", CLAIMS, claim)
-    control_plane.api.request("POST", PODS, pod(cause, cause))
+@pytest.mark.parametrize("name", CAUSES)
+def test_explain_says_why_a_pod_is_pending(control_plane: Lab, fleet: Fleet, reader: dict[str, str], name: str) -> None:
+    cause = CAUSES[name]
+    control_plane.api.request("POST", CLAIMS, {"metadata": {"name": name}, "spec": {"devices": cause.devices}})
+    control_plane.api.request("POST", PODS, pod(name, name))
     try:
-        document = explain_pod(reader, cause)
-        assert document["outcome"] == outcome
-        assert words in json.dumps([group["reasons"] for group in document["groups"]])
+        assert await_decision(control_plane, name) == ""
+        document = explain_pod(reader, name)
+        assert document["outcome"] == cause.outcome
+        assert cause.words in json.dumps([group["reasons"] for group in document["groups"]])
+        changes = {change["id"] for group in document["groups"] for change in group["changes"]}
+        assert not cause.change or cause.change in changes
     finally:
-        remove(control_plane, cause, [cause])
+        remove(control_plane, name, [name])
+
+
+@pytest.mark.parametrize(
+    ("driver", "key"), [("gpu.nvidia.com", STANDARD_NUMA), ("gpu.amd.com", "gpu.amd.com/numaNode")]
+)
+def test_explain_tells_what_a_running_pod_has_and_how_near_it_is(
+    control_plane: Lab, fleet: Fleet, reader: dict[str, str], driver: str, key: str
+) -> None:
+    name = driver.replace(".", "-")
+    wanted = together(key, exactly("gpu", driver, 1), exactly("nic", "dranet.net", 1))
+    control_plane.api.request("POST", CLAIMS, {"metadata": {"name": name}, "spec": {"devices": wanted}})
+    control_plane.api.request("POST", PODS, pod(name, name))
+    try:
+        node = await_decision(control_plane, name)
+        assert node
+        document = explain_pod(reader, name)
+        (group,) = document["groups"]
+        assert (document["outcome"], group["nodes"]) == ("allocated", [node])
+        assert [pair["relation"] for pair in group["relations"]] == ["NODE"]
+        raw = control_plane.api.request("GET", f"{CLAIMS}/{name}")
+        theirs = [device for *_, device in devices(msgspec.convert(raw, ResourceClaim))]
+        assert [one["device"] for one in group["allocations"]] == theirs
+    finally:
+        remove(control_plane, name, [name])
+
+
+def test_claims_for_the_live_cluster_are_taken_by_its_api_server(
+    control_plane: Lab, fleet: Fleet, reader: dict[str, str], tmp_path: Path
+) -> None:
+    """One template for both vendors; kubectl passes over the field that says why."""
+    done = run(reader, "claim", "new", "--vendor", "any", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    assert "One template serves the GPUs of nvidia and amd" in done.stderr
+    (tmp_path / "claims.json").write_text(done.stdout)
+    argv = ("apply", "--dry-run=server", "-n", NAMESPACE, "-f", str(tmp_path / "claims.json"))
+    assert "resourceclaimtemplate.resource.k8s.io/1gpu-1nic created" in control_plane.kubectl(*argv).stdout
+
+
+def test_a_job_is_kept_on_a_fabric_of_the_live_cluster(
+    control_plane: Lab, fleet: Fleet, reader: dict[str, str]
+) -> None:
+    argv = ("claim", "new", "--vendor", "amd", "--fabric", "auto", "-o", "json", "--workers")
+    fabric = json.loads(run(reader, *argv, "16").stdout)["fishplate"]["fabric"]
+    assert (fabric["how"], fabric["holds"]) == ("pinned-claim", True)
+    refused = run(reader, *argv, "17")
+    assert refused.returncode == 1
+    assert "no single fabric holds 17 workers" in refused.stderr
 
 
 def test_explain_names_the_claim_that_holds_the_devices(

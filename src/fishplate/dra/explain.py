@@ -14,6 +14,7 @@ from fishplate.dra.capacity import find_fabric
 from fishplate.dra.changes import Change, find_changes, find_elsewhere
 from fishplate.dra.diagnosis import NodeDiagnosis, diagnose
 from fishplate.dra.fleet import Group, Verdict, survey
+from fishplate.dra.foresight import Foreseen, foresee
 from fishplate.dra.proximity import Proximity, judge_proximity
 
 if TYPE_CHECKING:
@@ -52,22 +53,12 @@ class Story(NamedTuple):
     """The placement groups of its nodes, where the claims get NICs: pods on different ones cannot reach each other."""
 
 
-class Warning(NamedTuple):  # noqa: A001 - in this room it is the word for it
-    """A selector that would raise an error on devices the search may not have reached yet."""
-
-    owner: str
-    expression: str
-    message: str
-    devices: int
-    example: str
-
-
 class Explanation(NamedTuple):
     """`changes` are those that concern the choice of nodes; each story has its own besides."""
 
     outcome: Outcome
     stories: tuple[Story, ...]
-    warnings: tuple[Warning, ...]
+    warnings: tuple[Foreseen, ...]
     changes: tuple[Change, ...] = ()
 
 
@@ -103,7 +94,7 @@ def explain(
     order: list[Outcome] = ["allocated", "error", "unknown", "does-not-fit"]
     stories.sort(key=lambda story: (order.index(story.outcome), -len(story.nodes)))
     others = find_elsewhere(scene, elsewhere, claims) if outcome != "allocated" and elsewhere else []
-    return Explanation(outcome, tuple(stories), tuple(_foresee(scene, claims)), tuple(others))
+    return Explanation(outcome, tuple(stories), tuple(foresee(scene, claims)), tuple(others))
 
 
 def _add_fabrics(scene: Scene, nodes: Mapping[str, Node], story: Story) -> Story:
@@ -221,46 +212,3 @@ def _merge(told: Iterable[tuple[object, Story]]) -> list[Story]:
         known = merged.get(key)
         merged[key] = story if known is None else known._replace(nodes=known.nodes + story.nodes)
     return list(merged.values())
-
-
-# -- errors to come ----------------------------------------------------------------------------------------------
-
-
-def _foresee(scene: Scene, claims: Sequence[ResourceClaim]) -> Iterable[Warning]:
-    """Selectors on devices that the search has not reached: it stops at the first fit, so an error may wait behind it
-    and show up the day that device is busy."""
-    for claim in claims:
-        for request in claim.spec.devices.requests:
-            wanted = [request.exactly] if request.exactly else list(request.first_available)
-            for one in wanted:
-                if one is None or one.device_class_name not in scene.classes:
-                    continue
-                class_selectors = scene.classes[one.device_class_name].spec.selectors
-                yield from _find_failures(scene, f"claim {claim}", class_selectors, one.selectors)
-
-
-def _find_failures(
-    scene: Scene, owner: str, class_selectors: Sequence[DeviceSelector], selectors: Sequence[DeviceSelector]
-) -> Iterable[Warning]:
-    failures: dict[tuple[str, str], list[str]] = {}
-    for origin in scene.world.slices:
-        for device in origin.spec.devices:
-            seen = scene.selectors.view(device, origin.spec.driver)
-            for selector in (*class_selectors, *selectors):
-                program = scene.selectors.compile(selector.cel.expression) if selector.cel else ""
-                if isinstance(program, str):
-                    break
-                outcome = program.matches_fast(seen)
-                if outcome is None:
-                    said = program.run(seen)
-                    if said.error:
-                        key = (program.source, said.error)
-                        failures.setdefault(key, []).append(
-                            f"{origin.spec.driver}/{origin.spec.pool.name}/{device.name}"
-                        )
-                        break
-                    outcome = said.value is True
-                if not outcome:
-                    break
-    for (expression, message), names in failures.items():
-        yield Warning(owner, expression, message, len(names), names[0])

@@ -151,6 +151,28 @@ def test_a_device_that_a_selector_before_refuses_cannot_fail_later(world: Little
     assert told(world, catalog).warnings == ()
 
 
+def test_a_device_without_a_value_fails_on_every_selector(world: Little, catalog: Catalog) -> None:
+    """Though all that this selector reads of it is as on its neighbour."""
+    world.slice("x", {"name": "y", "attributes": {"d.io/n": {}}})
+    world.claim(cel('device.driver == "d.io"'))
+    (warning,) = told(world, catalog).warnings
+    assert (warning.example, warning.devices) == ("d.io/a/y", 1)
+
+
+def test_a_selector_that_may_read_anything_is_run_on_each_device(world: Little, catalog: Catalog) -> None:
+    world.slice(device("x", n=1, key="n"), device("y", key="n"))
+    world.claim(cel('device.attributes["d.io"][device.attributes["d.io"].key] == 1'))
+    (warning,) = told(world, catalog).warnings
+    assert (warning.example, warning.devices) == ("d.io/a/y", 1)
+
+
+def test_devices_with_the_same_values_are_all_counted(world: Little, catalog: Catalog) -> None:
+    world.slice(device("x", n=1), "y", "z", {"name": "w", "attributes": {"other.io/n": {"int": 1}}})
+    world.claim(cel('device.attributes["d.io"].n == 1'))
+    (warning,) = told(world, catalog).warnings
+    assert (warning.example, warning.devices) == ("d.io/a/y", 3)
+
+
 def test_a_broken_pool_is_an_error_of_its_node_alone(world: Little, catalog: Catalog) -> None:
     world.slice("x", "x")
     world.slice("y", pool="b", nodeName="b")
