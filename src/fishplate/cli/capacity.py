@@ -40,6 +40,7 @@ def command(
 
     \b
     fishplate capacity claim.yaml --fleet Standard_ND128isr_GB300_v6=36 --workers 32
+    kubectl get resourceslices,nodes,resourceclaims -A -o json | fishplate capacity claim.yaml --slices -
     """
     from fishplate.dra.capacity import choose_fabric, measure_room
     from fishplate.dra.profile import profile

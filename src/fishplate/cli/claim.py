@@ -9,18 +9,12 @@ import msgspec
 from fishplate.cli.claim_fabric import AUTO, Decision, check_job, decide
 from fishplate.cli.claim_source import Asked, check_source, choose_vendors, find_gpu_places, read_source
 from fishplate.cli.output import output_option
-from fishplate.cli.sizes import catalog_option, complete_size
+from fishplate.cli.sizes import catalog_option, complete_fleet, complete_profile, complete_size
 from fishplate.hardware.catalog import load_catalog
 
 if TYPE_CHECKING:
     from fishplate.dra.intent import Claims
     from fishplate.dra.job_placement import Job
-
-
-def _complete_profile(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    from fishplate.sim.gpu_drivers import profile_names
-
-    return [name for name in profile_names() if name.startswith(incomplete)]
 
 
 def _complete_fabric(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -61,11 +55,11 @@ def command() -> None:
     "drivers",
     metavar="PROFILE",
     multiple=True,
-    shell_complete=_complete_profile,
+    shell_complete=complete_profile,
     help="The GPU driver's release (default: the newest), with --for or --fleet.",
 )
 @click.option("--gpu-uuid", is_flag=True, help="The NIC driver publishes the UUID of each NIC's own GPU, with --for.")
-@click.option("--fleet", metavar="SIZE=N[,…]", help="A made-up fleet of these VM sizes.")
+@click.option("--fleet", metavar="SIZE=N[,…]", shell_complete=complete_fleet, help="A made-up fleet of these VM sizes.")
 @click.option(
     "--slices",
     "files",

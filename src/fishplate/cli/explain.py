@@ -66,6 +66,7 @@ def command(
     fishplate explain claim.yaml --fleet Standard_ND128isr_GB300_v6=2
     fishplate explain pod.yaml --slices slices.json
     fishplate explain pod trainer-0 -n training
+    fishplate explain pod trainer-0 -o json | jq '.groups[].reasons'
     """
     from fishplate.dra.explain import explain
     from fishplate.dra.profile import profile

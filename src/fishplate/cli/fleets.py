@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 import msgspec
 
+from fishplate.cli.sizes import complete_fleet
 from fishplate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def source_options(function: F) -> F:
         help="ResourceSlices in YAML or JSON (kubectl get resourceslices -o json); - is standard input.",
     )(function)
     return click.option(
-        "--fleet", metavar="SIZE=N[,…]", help="A made-up fleet of these VM sizes, as their drivers would publish it."
+        "--fleet",
+        metavar="SIZE=N[,…]",
+        shell_complete=complete_fleet,
+        help="A made-up fleet of these VM sizes, as their drivers would publish it.",
     )(function)
 
 

@@ -7,7 +7,7 @@ import click
 
 from fishplate.cli.fleets import load_files
 from fishplate.cli.output import console, emit, output_option
-from fishplate.cli.sizes import catalog_option
+from fishplate.cli.sizes import catalog_option, complete_fleet, complete_profile
 from fishplate.errors import DocumentError, UnknownNameError, UsageError
 from fishplate.findings import Finding, Verdict, worst
 from fishplate.hardware.catalog import Catalog, load_catalog
@@ -32,11 +32,24 @@ _SIGNS = {Verdict.BAD: ("bad", "bold red"), Verdict.CANNOT_TELL: ("?", "bold yel
     type=click.Path(path_type=Path, allow_dash=True),
     multiple=True,
     metavar="FILE",
-    help="What is published: ResourceSlices (and DeviceClasses) as YAML or JSON; - is standard input.",
+    help="What is published: ResourceSlices (and DeviceClasses, Nodes) as YAML or JSON; - is standard input.",
 )
-@click.option("--fleet", metavar="SIZE=N[,…]", help="A simulated fleet instead.")
-@click.option("--gpu-driver", "gpu_drivers", multiple=True, metavar="PROFILE", help="GPU driver of the fleet.")
-@click.option("--kubernetes", default="1.36", show_default=True, metavar="MINOR", help="Version of the scheduler.")
+@click.option("--fleet", metavar="SIZE=N[,…]", shell_complete=complete_fleet, help="A made-up fleet instead.")
+@click.option(
+    "--gpu-driver",
+    "gpu_drivers",
+    multiple=True,
+    metavar="PROFILE",
+    shell_complete=complete_profile,
+    help="GPU driver of the fleet.",
+)
+@click.option(
+    "--kubernetes",
+    type=click.Choice(["1.34", "1.35", "1.36", "1.37"]),
+    default="1.36",
+    show_default=True,
+    help="Whose scheduler to follow.",
+)
 @catalog_option
 @output_option("table", "json")
 def command(

@@ -29,6 +29,18 @@ def complete_size(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [name for name in names if name.lower().startswith((start, f"standard_{start}"))]
 
 
+def complete_fleet(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The size after the last comma of `SIZE=N,SIZE=N`; its number is the user's."""
+    before, comma, last = incomplete.rpartition(",")
+    return [] if "=" in last else [f"{before}{comma}{name}=" for name in complete_size(ctx, param, last)]
+
+
+def complete_profile(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from fishplate.sim.gpu_drivers import profile_names
+
+    return [name for name in profile_names() if name.startswith(incomplete)]
+
+
 def find_rdma_size(catalog: Catalog, name: str) -> Size:
     """The size of this name; one without RDMA is bad input here, with the reason."""
     try:
