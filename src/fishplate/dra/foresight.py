@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fishplate.cel import Program
     from fishplate.dra.scene import Scene
+    from fishplate.dra.world import PoolID
     from fishplate.k8s.claim import DeviceSelector, ResourceClaim
     from fishplate.k8s.resource import Device
 
@@ -33,7 +34,7 @@ class Foreseen(NamedTuple):
 
 def foresee(scene: Scene, claims: Sequence[ResourceClaim]) -> Iterable[Foreseen]:
     """Every request of every claim, on all devices there are."""
-    odd = scene.world.odd if scene.world.odd is not None else find_oddities(scene.world.slices)
+    odd = (scene.world.odd if scene.world.odd is not None else find_oddities(scene.world.slices)).pools
     for claim in claims:
         for request in claim.spec.devices.requests:
             for one in [request.exactly] if request.exactly else request.first_available:
@@ -47,7 +48,7 @@ _Failure = tuple[str, str]
 
 
 def _find_failures(
-    scene: Scene, owner: str, selectors: Sequence[DeviceSelector], odd: frozenset[tuple[str, str, str]]
+    scene: Scene, owner: str, selectors: Sequence[DeviceSelector], odd: frozenset[PoolID]
 ) -> Iterable[Foreseen]:
     programs = _compile(scene, selectors)
     names = _Names(programs)
@@ -57,7 +58,7 @@ def _find_failures(
         driver, pool = origin.spec.driver, origin.spec.pool.name
         for device in origin.spec.devices:
             identity = (driver, pool, device.name)
-            key = names.values(driver, device) if identity not in odd else identity
+            key = names.values(driver, device) if (driver, pool) not in odd else identity
             key = identity if key is None else key
             if key not in known:
                 known[key] = _fail(scene, programs, driver, device)

@@ -93,7 +93,7 @@ def _compile(expression: str) -> Node:
         raise _failure(str(report))
     _read_presence_as_field(checked.expr, checked)
     try:
-        return build(checked, declared, modern=True)
+        return build(checked, declared, modern=True).node
     except BuildError as error:
         raise _failure(str(error)) from error
 
