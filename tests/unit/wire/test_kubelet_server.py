@@ -152,7 +152,23 @@ def test_a_successor_keeps_its_sockets_when_the_predecessor_ends(tmp_path: Path)
     asyncio.run(test())
 
 
-def test_there_is_no_registration_socket_before_the_service_answers(tmp_path: Path) -> None:
+def test_the_service_is_there_before_the_registration_socket(tmp_path: Path) -> None:
+    """What blocks the registration socket leaves the service socket made, and taken away again."""
+
+    async def test() -> None:
+        paths = plan(tmp_path)
+        paths.registration.parent.mkdir(parents=True)
+        paths.registration.write_text("not a socket")
+        server = KubeletServer(Claims(), driver="dra.net", paths=paths)
+        with pytest.raises(OutsideError, match="no socket"):
+            await server.start()
+        assert paths.service.parent.is_dir()
+        assert files(tmp_path) == []
+
+    asyncio.run(test())
+
+
+def test_nothing_is_left_of_a_start_that_failed(tmp_path: Path) -> None:
     async def test() -> None:
         paths = plan(tmp_path)
         paths.service.parent.mkdir(parents=True)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fishplate.errors import FishplateError, InputError
-from fishplate.wire import nri_plugin
+from fishplate.wire import mux, nri_plugin
 from fishplate.wire.backoff import Backoff
 from fishplate.wire.nri import Container, Event, Pod, Update
 from fishplate.wire.nri_plugin import Phase, Plugin, PluginState
 from fishplate.wire.nri_runtime import Runtime, RuntimeOptions
+from fishplate.wire.trunk import Trunk
 from fishplate.wire.ttrpc import StatusError
 from tests.recording import UVERBS, Recorder, running_plugin, until
 
@@ -160,6 +161,34 @@ def test_a_runtime_that_accepts_and_says_nothing_is_left(tmp_path: Path, monkeyp
             async with running_plugin(Recorder(), path, ready=False) as plugin:
                 await until(lambda: plugin.state.attempts >= 3)
                 assert "0.05 s" in plugin.state.error
+
+    asyncio.run(test())
+
+
+def test_a_runtime_that_takes_us_for_registered_and_then_says_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nri_plugin, "SETTLE", 0.2)
+
+    async def test() -> None:
+        path, trunks = tmp_path / "nri.sock", list[Trunk]()
+
+        def accept() -> Trunk:
+            trunks.append(
+                Trunk(
+                    serves_on=mux.RUNTIME_SERVICE,
+                    asks_on=mux.PLUGIN_SERVICE,
+                    serve=lambda _: b"",
+                    on_lost=lambda _: None,
+                )
+            )
+            return trunks[-1]
+
+        server = await asyncio.get_running_loop().create_unix_server(accept, str(path))
+        async with running_plugin(Recorder(), path, ready=False) as plugin:
+            await until(lambda: len(trunks) >= 2)
+            assert "did not take us in" in plugin.state.error
+        server.close()
 
     asyncio.run(test())
 

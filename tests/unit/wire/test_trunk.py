@@ -56,7 +56,7 @@ class Ends:
 @contextlib.asynccontextmanager
 async def connected(serve: Callable[[Request], ttrpc.Served]) -> AsyncIterator[Ends]:
     ours, theirs = socket.socketpair()
-    reader, writer = await asyncio.open_unix_connection(sock=theirs)
+    reader, writer = await asyncio.open_unix_connection(sock=theirs, limit=4096)
     trunk = Trunk(serves_on=SERVED, asks_on=ASKED, serve=serve, on_lost=lambda why: ends.lost.set_result(why))
     ends = Ends(trunk, reader, writer)
     await asyncio.get_running_loop().create_unix_connection(lambda: trunk, sock=ours)
@@ -207,6 +207,23 @@ def test_a_peer_that_does_not_read_is_not_served_until_it_does() -> None:
             for _ in range(asks):
                 await ends.answer()
             assert served == asks
+
+    asyncio.run(test())
+
+
+def test_closing_does_not_wait_for_a_peer_that_does_not_read() -> None:
+    async def test() -> None:
+        began = asyncio.Event()
+
+        def serve(request: Request) -> bytes:
+            began.set()
+            return bytes(4_000_000)
+
+        async with connected(serve) as ends:
+            ends.request(1)
+            await began.wait()
+            ends.trunk.close("enough")
+            assert await asyncio.wait_for(ends.lost, 20) == "enough"
 
     asyncio.run(test())
 
