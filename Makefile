@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants protos requirements clean
+.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants fuzz protos requirements clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -51,6 +51,11 @@ oracle-diff: $(BIN)/.dev  ## random questions to our CEL and allocator and to Ku
 
 mutants: $(BIN)/.dev  ## remove each claimed protection; the named test must fail
 	$(BIN)/python -m mutants
+
+FUZZ_SECONDS := 60
+fuzz: $(BIN)/.dev  ## hostile bytes chosen by coverage, for FUZZ_SECONDS; atheris has wheels for CPython on x86_64 only
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
+	$(BIN)/python -m tests.fuzz.wire -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -rss_limit_mb=512
 
 protos: $(BIN)/.dev  ## make the message classes of wire/proto again
 	scripts/protos
