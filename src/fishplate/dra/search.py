@@ -66,7 +66,11 @@ class Search:
         self._preparation = preparation
 
     def run(self) -> bool:
-        return self._one(0, 0, 0, 0, False, 0) is Outcome.DONE
+        outcome = self._one(0, 0, 0, 0, False, 0)
+        if outcome is Outcome.TOO_MANY:
+            # Limits were checked beforehand; only an allocator that confuses subrequests gets here.
+            raise AllocationError("allocation max size exceeded")
+        return outcome is Outcome.DONE
 
     def _one(self, c: int, r: int, k: int, d: int, within: bool, start: int) -> Outcome:
         """Device `d` of subrequest `k` of request `r` of claim `c`; `within` a subrequest that was chosen already."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fishplate.errors import AllocationError
+
 if TYPE_CHECKING:
     from tests.unit.dra.conftest import Little
 
@@ -65,6 +67,22 @@ def test_an_alternative_with_too_many_devices_is_passed_over(world: Little, mino
     subs = [{"name": "many", "deviceClassName": "any", "count": 33}, {"name": "few", "deviceClassName": "any"}]
     world.claim({"name": "r", "firstAvailable": subs})
     assert world.chosen() == [["x0"]]
+
+
+def test_confused_subrequests_that_end_above_the_limit_are_fatal(world: Little) -> None:
+    """Before 1.36 the second device of a later subrequest in mode All is counted for the first subrequest."""
+    world.minor = "1.35"
+    world.slice(*numbered(3))
+    first = [{"name": "one", "deviceClassName": "any"}]
+    second = [
+        {"name": "many", "deviceClassName": "any", "count": 32},
+        {"name": "all", "deviceClassName": "any", "allocationMode": "All", **SECOND},
+    ]
+    world.claim({"name": "r", "firstAvailable": first}, {"name": "s", "firstAvailable": second})
+    with pytest.raises(AllocationError, match="allocation max size exceeded"):
+        world.allocate()
+    world.minor = "1.36"
+    assert world.chosen() == [["x0", "x1"]]
 
 
 @pytest.mark.parametrize(
