@@ -1,8 +1,9 @@
 # Every target sets itself up from nothing: Python 3.11+, git and make are all that must be there.
 VENV := .venv
 BIN := $(VENV)/bin
+IMAGE ?= fishplate:0.1.0
 
-.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants fuzz protos requirements clean
+.PHONY: help demo test lab lab-up lab-down lint format bench oracle-diff mutants fuzz protos requirements clean image
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -29,6 +30,10 @@ lab-up: $(BIN)/.dev  ## two nodes to play with, until `make lab-down`
 
 lab-down: $(BIN)/.dev  ## end what `make lab-up` started
 	$(BIN)/python -m lab down
+
+image: $(BIN)/.dev  ## the driver's image for amd64 and arm64, as OCI archives in build/image
+	for arch in amd64 arm64; do $(BIN)/python -m lab image $(IMAGE) -o build/image/fishplate-$$arch.tar --arch $$arch \
+	  --script deploy/image-root --entrypoint /usr/bin/fishplate --cmd driver || exit 1; done
 
 lint: $(BIN)/.dev  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

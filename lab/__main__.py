@@ -11,8 +11,9 @@ from fishplate.sim.gpu_drivers import profile_names
 from lab import session
 from lab.binaries import control_plane_binaries
 from lab.footprint import compare_footprints, take_footprint
+from lab.helm import build_helm, helm_argv
 from lab.host import require_commands
-from lab.image import ImageSettings, assemble_image, write_image
+from lab.image import ImageSettings, assemble_image, fill_image, write_image
 from lab.machine import read_shapes
 from lab.payload import node_tools, run_wheels
 from lab.rootfs import node_system
@@ -34,6 +35,7 @@ def build() -> None:
     control_plane_binaries()
     node_tools(node_system())
     run_wheels()
+    build_helm()
 
 
 @main.command()
@@ -96,6 +98,15 @@ def kubectl(name: str, args: tuple[str, ...]) -> None:
     os.execv(lab.state.kubectl, ["kubectl", "--kubeconfig", str(lab.kubeconfig), *args])
 
 
+@main.command(context_settings=_PASS_ON)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def helm(name: str, args: tuple[str, ...]) -> None:
+    """Helm, as the lab's administrator."""
+    argv = [*helm_argv(session.attach(name).kubeconfig), *args]
+    os.execv(argv[0], argv)
+
+
 @main.command()
 @click.argument("part", required=False)
 @click.pass_obj
@@ -132,26 +143,40 @@ def gpus(name: str, profile: str) -> None:
 @click.argument("tag")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--directory", type=click.Path(exists=True, file_okay=False, path_type=Path), help="the root, ready made")
+@click.option(
+    "--script", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="fills the root it is given"
+)
 @click.option("--package", "packages", multiple=True, help="a Debian package; may be repeated")
 @click.option("--requirements", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="hashed wheels")
-@click.option("--entrypoint", multiple=True)
+@click.option("--entrypoint", multiple=True, help="a word of the command; may be repeated")
+@click.option("--cmd", multiple=True, help="a word of its default arguments; may be repeated")
+@click.option("--arch", default="amd64", show_default=True, type=click.Choice(["amd64", "arm64"]))
 def image(
     tag: str,
     output: Path,
     directory: Path | None,
+    script: Path | None,
     packages: tuple[str, ...],
     requirements: Path | None,
     entrypoint: tuple[str, ...],
+    cmd: tuple[str, ...],
+    arch: str,
 ) -> None:
-    """Write an OCI image archive from a directory, or from Debian packages and wheels."""
-    settings = ImageSettings(name=tag, entrypoint=entrypoint)
+    """Write an OCI image archive from a directory, a script, or from Debian packages and wheels."""
+    settings = ImageSettings(name=tag, entrypoint=entrypoint, command=cmd, architecture=arch)
+    output.parent.mkdir(parents=True, exist_ok=True)
     if directory:
         write_image(directory, output, settings)
+    elif script:
+        require_commands(("mmdebstrap",))
+        fill_image(output, settings, script, {})
     elif packages:
         require_commands(("mmdebstrap",))
         assemble_image(output, settings, packages=packages, requirements=requirements)
     else:
-        raise UsageError("nothing to put in the image", where="lab image", remedy="give --directory or --package")
+        raise UsageError(
+            "nothing to put in the image", where="lab image", remedy="give --directory, --script or --package"
+        )
 
 
 @main.group()

@@ -33,6 +33,7 @@ _CONTROLLERS = (
     "serviceaccount-token-controller",
     "statefulset-controller",
     "ttl-after-finished-controller",
+    "validatingadmissionpolicy-status-controller",
 )
 # Only where kubelets send heartbeats: these would declare bare nodes dead and evict their pods.
 _NODE_CONTROLLERS = ("node-lifecycle-controller", "taint-eviction-controller")

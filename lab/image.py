@@ -27,6 +27,8 @@ Json = dict[str, object]
 class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    architecture: str = "amd64"
     environment: tuple[str, ...] = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",)
     working_directory: str = "/"
 
@@ -71,8 +73,10 @@ def pack_image(layer: bytes, settings: ImageSettings) -> dict[str, bytes]:
     run: Json = {"Env": list(settings.environment), "WorkingDir": settings.working_directory}
     if settings.entrypoint:
         run["Entrypoint"] = list(settings.entrypoint)
+    if settings.command:
+        run["Cmd"] = list(settings.command)
     config: Json = {
-        "architecture": "amd64",
+        "architecture": settings.architecture,
         "os": "linux",
         "config": run,
         "rootfs": {"type": "layers", "diff_ids": [one["digest"] for one in layers]},
@@ -102,12 +106,17 @@ def write_image(directory: Path, out: Path, settings: ImageSettings) -> None:
             tar.addfile(member, io.BytesIO(content))
 
 
-def assemble_image(out: Path, settings: ImageSettings, *, packages: Sequence[str], requirements: Path | None) -> None:
-    """An image from Debian packages and wheels. The same script fills the root of the image that users build."""
-    script = HERE / "image-root"
+def fill_image(out: Path, settings: ImageSettings, script: Path, environment: dict[str, str]) -> None:
+    """An image whose root a script fills: it is given a directory, and ARCH and PYTHON in its environment."""
     with tempfile.TemporaryDirectory(prefix="fishplate-lab-") as scratch:
         root = Path(scratch) / "root"
-        environment = {**os.environ, "PACKAGES": " ".join(packages), "PYTHON": sys.executable}
-        environment["REQUIREMENTS"] = str(requirements.absolute()) if requirements else ""
-        run_checked([str(script), str(root)], what=script.name, environment=environment)
+        environment = {**os.environ, "ARCH": settings.architecture, "PYTHON": sys.executable, **environment}
+        run_checked([str(script.absolute()), str(root)], what=script.name, environment=environment)
         write_image(root, out, settings)
+
+
+def assemble_image(out: Path, settings: ImageSettings, *, packages: Sequence[str], requirements: Path | None) -> None:
+    """An image from Debian packages and wheels."""
+    environment = {"PACKAGES": " ".join(packages)}
+    environment["REQUIREMENTS"] = str(requirements.absolute()) if requirements else ""
+    fill_image(out, settings, HERE / "image-root", environment)

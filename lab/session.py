@@ -19,6 +19,7 @@ from lab import TREE
 from lab.api import ApiClient
 from lab.gpudriver import start_gpu_driver, stop_gpu_driver
 from lab.guest import Node
+from lab.helm import helm_argv
 from lab.keeper import MARK, end_processes, find_processes, tail
 from lab.machine import find_shape
 from lab.progress import say
@@ -48,10 +49,12 @@ class Lab:
         self, *args: str, check: bool = True, timeout_s: float = 120.0, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         argv = [self.state.kubectl, "--kubeconfig", str(self.kubeconfig), *args]
-        done = subprocess.run(argv, input=stdin or "", capture_output=True, text=True, timeout=timeout_s, check=False)
-        if check and done.returncode:
-            raise OutsideError(f"exit {done.returncode}: {done.stderr.strip()}", where=f"kubectl {' '.join(args)}")
-        return done
+        return _run("kubectl", argv, check=check, timeout_s=timeout_s, stdin=stdin)
+
+    def helm(
+        self, *args: str, check: bool = True, timeout_s: float = 300.0, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return _run("helm", [*helm_argv(self.kubeconfig), *args], check=check, timeout_s=timeout_s, stdin=stdin)
 
     def load(self, archive: Path, nodes: list[Node] | None = None) -> None:
         """Import an image archive into these nodes, or all, at the same time."""
@@ -73,6 +76,15 @@ class Lab:
 
     def processes(self) -> list[int]:
         return find_processes(self.directory)
+
+
+def _run(
+    what: str, argv: list[str], *, check: bool, timeout_s: float, stdin: str | None
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(argv, input=stdin or "", capture_output=True, text=True, timeout=timeout_s, check=False)
+    if check and done.returncode:
+        raise OutsideError(f"exit {done.returncode}: {done.stderr.strip()}", where=f"{what} {' '.join(argv[3:])}")
+    return done
 
 
 def attach(name: str = "default") -> Lab:
