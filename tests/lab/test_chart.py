@@ -107,7 +107,7 @@ def test_what_is_not_set_is_left_to_the_program(home: Path) -> None:
         "--db-path=/run/fishplate/driver.db",
         "--injection=auto",
         "--log-format=json",
-        "-v=2",
+        "--v=2",
     ]
 
 
@@ -147,7 +147,7 @@ def test_every_value_of_the_driver_reaches_its_flag(home: Path) -> None:
         "--db-path=/run/nic/driver.db",
         "--injection=nri",
         "--log-format=text",
-        "-v=4",
+        "--v=4",
         '--filter=attributes["dra.net/type"].StringValue != "veth" && "a" != \'b\'',
         "--cloud-provider-hint=NONE",
         "--profile-provider=webhook",

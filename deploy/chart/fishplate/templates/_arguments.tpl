@@ -10,7 +10,7 @@
 - --db-path={{ .Values.paths.state }}/driver.db
 - --injection={{ $d.injection }}
 - --log-format={{ $d.logFormat }}
-- -v={{ $d.logLevel }}
+- --v={{ $d.logLevel }}
 {{- with $d.filter }}
 - {{ printf "--filter=%s" . | quote }}
 {{- end }}
