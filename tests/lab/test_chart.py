@@ -190,15 +190,6 @@ def test_the_probes_ask_where_the_program_listens(home: Path) -> None:
     assert {(probe["host"], probe["port"]) for probe in asked.values()} == {("127.0.0.1", 9999)}
 
 
-def test_a_surging_update_gives_each_pod_its_own_sockets_and_no_port_of_the_node(home: Path) -> None:
-    surging = {"updateStrategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
-    manifests = render(home, surging)
-    assert "--plugin-instance=$(POD_UID)" in arguments(manifests)
-    assert "ports" not in pod_spec(manifests)["containers"][0]
-    still = render(home, {"updateStrategy": {"rollingUpdate": {"maxSurge": 0}}})
-    assert not any("--plugin-instance" in word for word in arguments(still))
-
-
 def test_classes_with_extended_resource_names(home: Path) -> None:
     expression = 'device.attributes["dra.net"].rdma == true || 1 > 2'
     values = {
@@ -245,6 +236,7 @@ def test_the_pod_monitor_scrapes_the_declared_port(home: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Document, str]] = {
+    "two-drivers-on-a-node": ({"updateStrategy": {"rollingUpdate": {"maxSurge": 1}}}, "maxSurge"),
     "misspelt": ({"tolerationz": []}, "tolerationz"),
     "misspelt-inside": ({"driver": {"filtre": "x"}}, "filtre"),
     "unknown-injection": ({"driver": {"injection": "magic"}}, "injection"),

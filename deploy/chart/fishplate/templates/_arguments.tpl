@@ -57,17 +57,7 @@
 {{- end }}
 - --feature-gates={{ join "," $gates }}
 {{- end }}
-{{- if include "fishplate.surges" . }}
-- --plugin-instance=$(POD_UID)
-{{- end }}
 {{- range $d.extraArgs }}
 - {{ . | quote }}
 {{- end }}
-{{- end }}
-
-{{- /* Not empty where the old and the new pod are on a node at the same time. */ -}}
-{{- define "fishplate.surges" -}}
-{{- with (.Values.updateStrategy.rollingUpdate).maxSurge -}}
-{{- if not (has (toString .) (list "0" "0%")) }}yes{{ end -}}
-{{- end -}}
 {{- end }}
