@@ -193,7 +193,23 @@ def _char_device(tree: Tree, path: str, name: str, kind: CharKind) -> CharDevice
         return None
     node = f"/dev/infiniband/{name}"
     port = tree.number(f"{path}/port", low=0, high=255) if kind in ("umad", "issm") else None
-    return CharDevice(path=node, kind=kind, major=numbers[0], minor=numbers[1], mode=tree.mode(node), port=port)
+    mode = tree.mode(node)
+    if mode is None:
+        mode = _kernel_mode(tree, path)
+    return CharDevice(path=node, kind=kind, major=numbers[0], minor=numbers[1], mode=mode, port=port)
+
+
+def _kernel_mode(tree: Tree, path: str) -> int | None:
+    """The mode the kernel gives the node, for those who cannot see it; None where the kernel makes none.
+
+    A container sees the directory of device nodes that was there when it started. Reloading the modules makes another
+    one, and sysfs, which is never old, is all that is left to ask. What udev's rules changed is not in it.
+    """
+    text = tree.text(f"{path}/uevent") or ""
+    if not re.search(r"^DEVNAME=", text, re.MULTILINE):
+        return None
+    stated = re.search(r"^DEVMODE=0([0-7]{3})$", text, re.MULTILINE)
+    return int(stated[1], 8) if stated else 0o600
 
 
 def _parse_dev(text: str) -> tuple[int, int]:

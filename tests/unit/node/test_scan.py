@@ -1,6 +1,7 @@
 """What discovery makes of hosts as they are."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,17 @@ def test_the_connection_managers_node_is_found(make_host: Host, scan_host: Scan)
     node = scan_host(make_host()).rdma_cm
     assert node is not None
     assert (node.path, node.major, node.minor, node.mode) == ("/dev/infiniband/rdma_cm", 10, 58, 0o666)
+
+
+def test_nodes_out_of_sight_have_the_mode_that_the_kernel_gives_them(make_host: Host, scan_host: Scan) -> None:
+    """What a container sees after the modules were reloaded: the old directory, empty, and a sysfs of today."""
+    root = make_host()
+    shutil.rmtree(root / "dev/infiniband")
+    verbs, management = (root / "sys/class/infiniband_verbs/uverbs0", root / "sys/class/infiniband_mad/umad0")
+    (verbs / "uevent").write_text("MAJOR=231\nMINOR=192\nDEVNAME=infiniband/uverbs0\nDEVMODE=0666\n")
+    (management / "uevent").write_text("MAJOR=231\nMINOR=0\nDEVNAME=infiniband/umad0\n")
+    (device,) = nic(scan_host(root), "0101:00:00.0").rdma
+    assert {node.kind: node.mode for node in device.char_devices} == {"uverbs": 0o666, "umad": 0o600, "issm": None}
 
 
 def test_the_root_is_found_through_vmbus(make_host: Host, scan_host: Scan) -> None:
