@@ -1,9 +1,10 @@
 """OCI image archives without Docker: one layer from a directory, written so that the same input gives the same bytes.
 
 The archive is what `ctr images import` and `skopeo copy oci-archive:` read: an OCI image layout in a tar file. The
-layer is not compressed: it goes to nodes on the same machine.
+layer is compressed lightly: a third of the bytes to carry into an emulated machine, for a few seconds of work there.
 """
 
+import gzip
 import hashlib
 import io
 import json
@@ -69,7 +70,7 @@ def pack_image(layer: bytes, settings: ImageSettings) -> dict[str, bytes]:
     """The files of the archive, by name."""
     blobs: dict[str, bytes] = {}
     prefix = "application/vnd.oci.image."
-    layers = [_blob(blobs, prefix + "layer.v1.tar", layer)]
+    layers = [_blob(blobs, prefix + "layer.v1.tar+gzip", gzip.compress(layer, 1, mtime=0))]
     run: Json = {"Env": list(settings.environment), "WorkingDir": settings.working_directory}
     if settings.entrypoint:
         run["Entrypoint"] = list(settings.entrypoint)
@@ -79,7 +80,7 @@ def pack_image(layer: bytes, settings: ImageSettings) -> dict[str, bytes]:
         "architecture": settings.architecture,
         "os": "linux",
         "config": run,
-        "rootfs": {"type": "layers", "diff_ids": [one["digest"] for one in layers]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
     }
     manifest: Json = {
         "schemaVersion": 2,
@@ -104,6 +105,24 @@ def write_image(directory: Path, out: Path, settings: ImageSettings) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
+
+
+class _Manifest(msgspec.Struct):
+    digest: str
+    annotations: dict[str, str]
+
+
+class _Index(msgspec.Struct):
+    manifests: tuple[_Manifest]
+
+
+def read_identity(archive: Path) -> tuple[str, str]:
+    """Name and digest of the image in an archive of ours."""
+    with tarfile.open(archive) as tar:
+        content = tar.extractfile("index.json")
+        assert content is not None
+        (manifest,) = msgspec.json.decode(content.read(), type=_Index).manifests
+    return manifest.annotations["io.containerd.image.name"], manifest.digest
 
 
 def fill_image(out: Path, settings: ImageSettings, script: Path, environment: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ from lab.api import ApiClient
 from lab.gpudriver import start_gpu_driver, stop_gpu_driver
 from lab.guest import Node
 from lab.helm import helm_argv
+from lab.image import read_identity
 from lab.keeper import MARK, end_processes, find_processes, tail
 from lab.machine import find_shape
 from lab.progress import say
@@ -57,9 +58,12 @@ class Lab:
         return _run("helm", [*helm_argv(self.kubeconfig), *args], check=check, timeout_s=timeout_s, stdin=stdin)
 
     def load(self, archive: Path, nodes: list[Node] | None = None) -> None:
-        """Import an image archive into these nodes, or all, at the same time."""
+        """Import an image archive into these nodes, or all, at the same time; a node that has it already keeps it."""
+        name, digest = read_identity(archive)
 
         def load(node: Node) -> None:
+            if digest in node.run(f"ctr -n k8s.io images ls name=={name}").stdout:
+                return
             there = node.put(archive, "/var/tmp")
             # `--local` reads the file itself; else its bytes travel by gRPC, which takes three times as long here.
             node.run(f"ctr -n k8s.io images import --local {there} && rm {there}", timeout_s=300)

@@ -1,5 +1,6 @@
 """Image archives: valid by their digests, the same for the same input, no owner or time of this machine in them."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fishplate.errors import UsageError
-from lab.image import ImageSettings, pack_image, pack_layer, write_image
+from lab.image import ImageSettings, pack_image, pack_layer, read_identity, write_image
 
 SETTINGS = ImageSettings(name="lab.test/thing:1", entrypoint=("/bin/thing",))
 
@@ -45,8 +46,9 @@ def test_index_leads_to_manifest_config_and_layer(root: Path) -> None:
     manifest = json.loads(blob(entry))
     config = json.loads(blob(manifest["config"]))
     assert config["config"]["Entrypoint"] == ["/bin/thing"]
-    assert config["rootfs"]["diff_ids"] == [manifest["layers"][0]["digest"]]
-    with tarfile.open(fileobj=io.BytesIO(blob(manifest["layers"][0]))) as tar:
+    layer = gzip.decompress(blob(manifest["layers"][0]))
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
+    with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
         assert {m.name: m.mode & 0o777 for m in tar if m.isreg()} == {"bin/thing": 0o755}
         assert tar.getmember("bin/other").linkname == "thing"
 
@@ -56,6 +58,15 @@ def test_same_content_gives_the_same_archive_whoever_made_it_and_when(root: Path
     os.utime(root / "bin" / "thing", (1, 1))
     write_image(root, tmp_path / "two.tar", SETTINGS)
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+
+
+def test_an_archive_is_known_by_its_name_and_its_content(root: Path, tmp_path: Path) -> None:
+    write_image(root, tmp_path / "one.tar", SETTINGS)
+    (root / "bin" / "thing").write_text("#!/bin/false\n")
+    write_image(root, tmp_path / "two.tar", SETTINGS)
+    one, two = read_identity(tmp_path / "one.tar"), read_identity(tmp_path / "two.tar")
+    assert one[0] == two[0] == SETTINGS.name
+    assert one[1] != two[1]
 
 
 def test_a_name_without_a_tag_is_refused(root: Path, tmp_path: Path) -> None:
