@@ -18,7 +18,7 @@ def main(wanted: list[str]) -> int:
     mutants = [mutant for mutant in load_mutants() if not wanted or mutant.id in wanted]
     with tempfile.TemporaryDirectory(prefix="fishplate-mutants-") as directory:
         copy = Path(directory)
-        for name in ("src", "tests", "docs", "pyproject.toml"):
+        for name in ("src", "tests", "docs", "deploy", "lab", "requirements", "Makefile", "pyproject.toml"):
             source = ROOT / name
             shutil.copytree(source, copy / name) if source.is_dir() else shutil.copy(source, copy / name)
         tests = sorted({mutant.test for mutant in mutants})

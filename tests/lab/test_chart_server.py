@@ -103,7 +103,7 @@ def policed(rights: Lab, own: ApiClient) -> Iterator[Lab]:
     manifests = render(rights, {}, "--show-only", "templates/admissionpolicy.yaml")
     rights.kubectl("apply", "-f", "-", stdin=manifests)
     # The server learns of a policy by its own watch, some time after it took it.
-    wait_for(lambda: refusal(lambda: write(own, of(OTHER))) is not None)
+    wait_for(lambda: any(refusal(lambda w=what: write(own, w)) for what, _ in FOREIGN.values()))  # type: ignore[misc]
     yield rights
     rights.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=manifests)
 
