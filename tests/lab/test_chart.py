@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,13 @@ def test_every_value_of_the_driver_reaches_its_flag(home: Path) -> None:
     paths = {mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]}
     assert {"/mnt/kubelet/plugins/nic.example.com", "/mnt/kubelet/plugins_registry", "/etc/cdi", "/run/other"} <= paths
     assert {"/run/nic", "/etc/fishplate", "/etc/kubernetes/node-feature-discovery/features.d"} <= paths
+
+
+def test_the_program_knows_every_flag_that_the_chart_passes(home: Path) -> None:
+    argv = [sys.executable, "-m", "fishplate", "driver", "--help"]
+    known = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    flags = {word.partition("=")[0] for word in arguments(render(home, EVERY_FLAG)) if word.startswith("-")}
+    assert {flag for flag in flags if not re.search(rf"(^|\s){flag}\b", known)} == set()
 
 
 def test_another_driver_name_goes_everywhere(home: Path) -> None:
