@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeVar
 
 from fishplate.cel.attributes import look_up
@@ -10,7 +9,7 @@ from fishplate.cel.device import attribute_value, by_domain
 from fishplate.cel.library.lists import includes, includes_short
 from fishplate.cel.values import EMPTY_MAP, NONE, CelMap, DomainMap, Err, Optional, equal
 from fishplate.k8s.quantity import Quantity, parse_quantity
-from fishplate.k8s.semver import Semver, parse_semver
+from fishplate.k8s.semver import PLAIN_VERSION, Semver, parse_semver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +24,6 @@ _Kind = TypeVar("_Kind")
 LONGEST_VALUE = 64
 LONGEST_NAME = 63 + 1 + 32
 MOST_ENTRIES = 32
-_PLAIN_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,17})\.(?:0|[1-9][0-9]{0,17})\.(?:0|[1-9][0-9]{0,17})").fullmatch
 _MOST_VERSIONS = 4096
 # Fleets run few versions, so those that were found to parse are remembered, up to a bound.
 SOUND_VERSIONS: set[str] = set()
@@ -68,7 +66,7 @@ def _has_domain(names: Mapping[str, object], driver: str, domain: str) -> bool:
 def _check_attribute(attribute: DeviceAttribute, lists: bool) -> None:
     """Raises InputError where the attribute has no usable value; nothing is read of it here."""
     version = attribute.version
-    if version is not None and _PLAIN_VERSION(version) is not None:
+    if version is not None and PLAIN_VERSION.fullmatch(version) is not None:
         if len(SOUND_VERSIONS) < _MOST_VERSIONS:
             SOUND_VERSIONS.add(version)
         if attribute.versions is None:

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 from fishplate.errors import InputError
 
+# Nearly all versions are three short numbers; they are told, and read, at once.
+PLAIN_VERSION = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[0-9]*")
 _WORD = re.compile(r"[0-9A-Za-z-]*")
 _MAX_UINT64 = 2**64 - 1
@@ -63,6 +65,8 @@ class Semver:
 @lru_cache(maxsize=16384)
 def parse_semver(text: str) -> Semver:
     """Equal texts give one object: a fleet runs few versions on many devices."""
+    if plain := PLAIN_VERSION.fullmatch(text):
+        return Semver(text, (*map(int, plain.groups()), 1, ()))  # type: ignore[arg-type]
     if not text:
         raise InputError("Version string empty")
     parts = text.split(".", 2)
