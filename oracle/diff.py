@@ -196,11 +196,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="pairs of expression and device")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quiet", action="store_true", help="no table of features")
+    parser.add_argument("--record", action="store_true", help="keep the table of features for the tests (allocate)")
     arguments = parser.parse_args()
     if arguments.part == "allocate":
+        features, record = not arguments.quiet, arguments.record
         minors = arguments.minor or list(MINORS)
-        features = not arguments.quiet
-        return 0 if compare_allocate(minors, arguments.count, arguments.seed, features=features) else 1
+        agreed = compare_allocate(minors, arguments.count, arguments.seed, features=features, record=record)
+        return 0 if agreed else 1
     failed = False
     for minor in arguments.minor or MINORS:
         started = time.monotonic()

@@ -9,6 +9,7 @@ import re
 import time
 from collections import Counter
 from itertools import permutations
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from fishplate.errors import AllocationError, BudgetError
 from fishplate.k8s.claim import DeviceClass, ResourceClaim
 from fishplate.k8s.resource import ResourceSlice
 from oracle.client import Oracle
-from oracle.removals import FEATURES, features_of, has_feature, remove_feature
+from oracle.removals import FEATURES, features_of, remove_feature
 from oracle.worlds import WorldMaker
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _SHOWN = 12
 # Over that many worlds each feature has to decide so many outcomes; otherwise the comparison proves little about it.
 ENOUGH_WORLDS = 5000
 ENOUGH_DECIDED = 50
+FIGURES = Path(__file__).parents[1] / "tests" / "conformance" / "allocate" / "features.json"
 _STEPS = 4000
 Answer = dict[str, Any]
 
@@ -132,11 +134,12 @@ class Tally:
         """How often each feature occurs, and how often the outcome depends on it."""
         before = [_outcome(answer) for answer in ours]
         for feature in FEATURES:
-            if not has_feature(world, feature):
+            changed = remove_feature(world, feature)
+            if changed is None:
                 continue
             self.features[feature] += 1
             try:
-                after = possible_answers(remove_feature(world, feature), followed)
+                after = possible_answers(changed, followed)
             except BudgetError:
                 continue
             self.decisive[feature] += [_outcome(answer) for answer in after] != before
@@ -208,12 +211,24 @@ def print_allocate(tally: Tally, minor: str, seconds: float) -> None:
             print(f"    ours   {answer}")
 
 
-def compare_allocate(minors: list[str], count: int, seed: int, *, features: bool) -> bool:
+def record_features(tally: Tally, minor: str) -> None:
+    """Keep what the table of features says, for a test that cannot take the time."""
+    known = msgspec.json.decode(FIGURES.read_bytes()) if FIGURES.exists() else {}
+    known[minor] = {
+        "worlds": tally.counts["worlds"],
+        "features": {name: [tally.features[name], tally.decisive[name]] for name in features_of(minor)},
+    }
+    FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(known, order="sorted"), indent=1) + b"\n")
+
+
+def compare_allocate(minors: list[str], count: int, seed: int, *, features: bool, record: bool = False) -> bool:
     """Whether all agreed, and every feature had a say."""
     agreed = True
     for minor in minors:
         started = time.monotonic()
         tally = run_allocate(minor, count, seed, features=features)
         print_allocate(tally, minor, time.monotonic() - started)
+        if record:
+            record_features(tally, minor)
         agreed = agreed and not tally.disagreements and not (features and find_idle(tally, minor))
     return agreed

@@ -15,7 +15,7 @@ import msgspec
 from fishplate.errors import BudgetError
 from oracle.client import Oracle
 from oracle.diff_allocate import Answer, normalise, possible_answers, questions
-from oracle.removals import FEATURES, has_feature, remove_feature
+from oracle.removals import FEATURES, remove_feature
 
 if TYPE_CHECKING:
     from fishplate.dra import Profile
@@ -55,10 +55,11 @@ def _labels(world: dict[str, Any], followed: Profile, ours: list[Answer]) -> lis
     before = [_plain(answer) for answer in ours]
     labels = []
     for feature in FEATURES:
-        if not has_feature(world, feature):
+        changed = remove_feature(world, feature)
+        if changed is None:
             continue
         try:
-            after = possible_answers(remove_feature(world, feature), followed)
+            after = possible_answers(changed, followed)
         except BudgetError:
             continue
         if [_plain(answer) for answer in after] != before:

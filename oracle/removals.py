@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,11 +173,9 @@ def features_of(minor: str) -> tuple[str, ...]:
     return tuple(name for name in FEATURES if name != _LISTS or minor not in ("1.34", "1.35"))
 
 
-def remove_feature(world: World, feature: str) -> World:
-    changed = copy.deepcopy(world)
+def remove_feature(world: World, feature: str) -> World | None:
+    """The world without it; None if it has no such feature."""
+    # Worlds are plain JSON: through its text a copy takes a tenth of the time.
+    changed: World = msgspec.json.decode(msgspec.json.encode(world))
     _REMOVALS[feature](changed)
-    return changed
-
-
-def has_feature(world: World, feature: str) -> bool:
-    return remove_feature(world, feature) != world
+    return None if changed == world else changed

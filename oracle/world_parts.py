@@ -70,10 +70,10 @@ class Parts:
         """More values beside the plain one."""
         random = self.random
         for name, value in values.items():
-            if random.random() < 0.5 and "string" in value:
+            if random.random() < 0.8 and "string" in value:
                 others = ("pci0", "pci1", "pci2") if name.endswith("root") else ("r0", "r1", "r2")
                 values[name] = {"strings": [value["string"], *random.sample(others, random.choice((0, 1, 1, 2)))]}
-            elif random.random() < 0.2 and "int" in value:
+            elif random.random() < 0.3 and "int" in value:
                 values[name] = {"ints": [value["int"], *random.sample((0, 1, 2), random.choice((0, 1, 2)))]}
         if random.random() < 0.01:
             values["resource.kubernetes.io/root"] = random.choice(({"strings": []}, {"versions": ["1.2.3"]}))
@@ -122,12 +122,13 @@ class Parts:
         if random.random() < 0.5:
             part["requests"] = random.sample(names, random.randint(1, min(len(names), 3)))
         kind = random.random()
+        attributes = _ATTRIBUTES[2:3] if self.lists and random.random() < 0.7 else _ATTRIBUTES
         if kind < 0.62:
-            part["matchAttribute"] = random.choice(_ATTRIBUTES)
+            part["matchAttribute"] = random.choice(attributes)
         elif kind < 0.99:
-            part["distinctAttribute"] = random.choice(_ATTRIBUTES)
+            part["distinctAttribute"] = random.choice(attributes)
         if random.random() < 0.02:
-            part["distinctAttribute"] = random.choice(_ATTRIBUTES)
+            part["distinctAttribute"] = random.choice(attributes)
         return part
 
     def taint(self) -> Part:

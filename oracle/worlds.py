@@ -75,8 +75,10 @@ class WorldMaker(Parts):
                 if random.random() < 0.3:
                     gates[name] = random.random() < 0.5
         self.lists = False
-        if not self.early and random.random() < 0.12:
+        if not self.early and random.random() < 0.2:
             gates[LISTS] = self.lists = True
+            # With little else in the way, so that values decide.
+            self.theme = {name for name in self.theme if random.random() < 0.3}
         pools = [(driver, name) for driver in DRIVERS for name in (NODE, "pool-b", "shared")]
         chosen = random.sample(pools, random.choice((1, 2, 2, 3, 3)))
         if random.random() < 0.02:
@@ -210,7 +212,7 @@ class WorldMaker(Parts):
             f"{request['name']}/{sub['name']}" for request in requests for sub in request.get("firstAvailable", [])
         ]
         devices: World = {"requests": requests}
-        if random.random() < 0.4:
+        if random.random() < (0.8 if self.lists else 0.4):
             devices["constraints"] = [self.constraint(names) for _ in range(random.choice((1, 1, 2)))]
         if random.random() < 0.25:
             devices["config"] = [self.configuration(names) for _ in range(random.choice((1, 2)))]

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from fishplate.dra import MINORS, profile
-from oracle.diff_allocate import normalise, possible_answers
-from oracle.removals import FEATURES
+from oracle.diff_allocate import ENOUGH_DECIDED, ENOUGH_WORLDS, FIGURES, Tally, find_idle, normalise, possible_answers
+from oracle.removals import FEATURES, features_of
 
 HERE = Path(__file__).parent / "allocate"
 
@@ -36,3 +36,23 @@ def test_enough_worlds_are_recorded() -> None:
 def test_every_feature_decides_some_recorded_world() -> None:
     decided = {label for minor in MINORS for case in read(minor) for label in case["decides"]}
     assert set(FEATURES) <= decided
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_every_feature_decided_enough_worlds_when_all_were_compared(minor: str) -> None:
+    """As `python -m oracle.diff allocate --record` found; a feature that is new there is missing here."""
+    figures = msgspec.json.decode(FIGURES.read_bytes())[minor]
+    assert figures["worlds"] >= ENOUGH_WORLDS
+    assert set(figures["features"]) == set(features_of(minor))
+    assert {name: decides for name, (_, decides) in figures["features"].items() if decides < ENOUGH_DECIDED} == {}
+
+
+def test_a_comparison_fails_where_a_feature_decides_too_little() -> None:
+    tally = Tally()
+    tally.counts["worlds"] = ENOUGH_WORLDS
+    tally.decisive.update(dict.fromkeys(FEATURES, ENOUGH_DECIDED))
+    assert find_idle(tally, "1.36") == []
+    tally.decisive["taints"] -= 1
+    assert find_idle(tally, "1.36") == ["taints"]
+    tally.counts["worlds"] -= 1
+    assert find_idle(tally, "1.36") == []

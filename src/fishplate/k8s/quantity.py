@@ -107,7 +107,9 @@ class Quantity:
         if self.mantissa == 0:
             return "0"
         if self.family is Family.BINARY and abs(self.nanos) >= 1024 * 10**9 and self.nanos % 10**9 == 0:
-            return _binary_text(self.nanos // 10**9)
+            whole = self.nanos // 10**9
+            # Upstream turns the sign round to find the suffix, which the smallest number does not survive.
+            return str(whole) if self.small and whole == _MIN_INT64 else _binary_text(whole)
         mantissa, exponent = self.mantissa, self.exponent
         while mantissa % 10 == 0:
             mantissa, exponent = mantissa // 10, exponent + 1

@@ -3,7 +3,7 @@
 import pytest
 
 from fishplate.errors import InputError
-from fishplate.k8s.quantity import MAX_INT64, Quantity, parse_quantity
+from fishplate.k8s.quantity import MAX_INT64, Family, Quantity, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,8 @@ def test_sums_beyond_64_bits_are_exact() -> None:
 
 def test_a_huge_exponent_costs_nothing_until_compared() -> None:
     assert parse_quantity("1e99999").mantissa == 1
+
+
+def test_the_smallest_number_has_no_suffix() -> None:
+    assert str(Quantity(-(2**63), 0, Family.BINARY)) == "-9223372036854775808"
+    assert str(Quantity(-(2**63) + 2**60, 0, Family.BINARY)) == "-7Ei"
