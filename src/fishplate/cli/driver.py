@@ -25,6 +25,18 @@ class Duration(click.ParamType[float]):
         return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
+class Verbosity(click.ParamType[int]):
+    """klog's `-v=2` as well as `-v 2`."""
+
+    name = "integer"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).removeprefix("=")
+        if not text.isdecimal():
+            self.fail(f"{text!r} is no number", param, ctx)
+        return int(text)
+
+
 @click.command(name="driver")
 @click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig; without it the pod's service account.")
 @click.option("--bind-address", default=":9177", show_default=True, help="Where /healthz, /readyz and /metrics are.")
@@ -71,7 +83,9 @@ class Duration(click.ParamType[float]):
 )
 @click.option("--kubelet-root-dir", default="/var/lib/kubelet", show_default=True, help="The kubelet's directory.")
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Upstream's gates; see docs/driver.md.")
-@click.option("-v", "--v", "verbosity", type=int, default=2, show_default=True, help="0 warnings, 2 the usual, 4 all.")
+@click.option(
+    "-v", "--v", "verbosity", type=Verbosity(), default=2, show_default=True, help="0 warnings, 2 the usual, 4 all."
+)
 @click.option("--driver-name", default="dra.net", show_default=True, help="Name of the DRA driver.")
 @click.option("--root", default="/", show_default=True, help="Root of the host's /sys, /proc and /dev.")
 @click.option("--size", default="", metavar="SIZE", help="The VM size, where it cannot be told from the hardware.")

@@ -39,7 +39,7 @@ from fishplate.errors import FishplateError, OutsideError
 from fishplate.hardware.catalog import load_catalog
 from fishplate.k8s.api import Api, connect
 from fishplate.node.events import KernelEvents
-from fishplate.node.metadata import DeviceId, Refresher, choose_provider
+from fishplate.node.metadata import DeviceId, Provider, Refresher, choose_provider
 from fishplate.node.scan import scan
 from fishplate.node.tree import Tree
 from fishplate.topology.attributes import Value
@@ -177,17 +177,8 @@ class Driver:
         self._preparer.restore()
         self._preparer.follow(inventory)
         self._reporter.resume()
-        options = self._options
-        self._facts = Refresher(
-            choose_provider(
-                options.cloud_provider_hint,
-                cloud=inventory.host.cloud,
-                file=options.metadata_file,
-                webhook_url=options.webhook_url,
-                azure_endpoint=options.metadata_endpoint,
-            ),
-            on_change=self._publish,
-        )
+        provider = _choose_provider(self._options, cloud=inventory.host.cloud)
+        self._facts = Refresher(provider, on_change=self._publish)
 
     async def _wait_for_api(self) -> None:
         """Nothing is touched before it is known that this node is ours to serve."""
@@ -324,11 +315,28 @@ async def run_driver(options: Options) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    _check(options)
     node = node_name(options, os.environ)
     _log.info("driver %s on node %s", options.driver_name, node)
     driver = Driver(options, connect(options.kubeconfig), node)
     loop.add_signal_handler(signal.SIGHUP, driver.look_again)
     await _until(driver.run(stop), stop)
+
+
+def _check(options: Options) -> None:
+    """Flags that can be wrong whatever the cluster says, before it is asked."""
+    compile_filter(DEFAULT_FILTER if options.filter is None else options.filter)
+    _choose_provider(options, cloud="")
+
+
+def _choose_provider(options: Options, *, cloud: str) -> Provider:
+    return choose_provider(
+        options.cloud_provider_hint,
+        cloud=cloud,
+        file=options.metadata_file,
+        webhook_url=options.webhook_url,
+        azure_endpoint=options.metadata_endpoint,
+    )
 
 
 async def _until(work: Coroutine[object, object, None], stop: asyncio.Event) -> None:
