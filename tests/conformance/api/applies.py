@@ -85,6 +85,22 @@ def an_update_that_removes_a_field_ends_its_ownership(talk: Conversation) -> Non
     talk.patch(f"{_maps(talk)}/one", {"data": {"b": None}}, "merge", fieldManager="editor")
 
 
+def ownership_can_be_handed_over(talk: Conversation) -> None:
+    made = talk.post(_maps(talk), _map({"a": "1"}))
+    owners = made["metadata"]["managedFields"]
+    owners[0] |= {"manager": "alpha", "operation": "Apply"}
+    talk.patch(f"{_maps(talk)}/one", [{"op": "replace", "path": "/metadata/managedFields", "value": owners}], "json")
+    talk.patch(f"{_maps(talk)}/one", _map({"b": "2"}), "apply", fieldManager="alpha")
+
+
+def ownership_can_be_dropped(talk: Conversation) -> None:
+    talk.post(_maps(talk), _map({"a": "1"}))
+    talk.patch(f"{_maps(talk)}/one", {"metadata": {"managedFields": [{}]}}, "merge")
+    talk.patch(f"{_maps(talk)}/one", {"data": {"b": "2"}}, "merge")
+    talk.patch(f"{_maps(talk)}/one", _map({"a": "2"}), "apply", fieldManager="alpha")
+    talk.patch(f"{_maps(talk)}/one", _map({"a": "2"}), "apply", fieldManager="alpha", force="true")
+
+
 def applying_needs_a_manager(talk: Conversation) -> None:
     talk.patch(f"{_maps(talk)}/one", _map({"a": "1"}), "apply")
 

@@ -1,7 +1,6 @@
 """Lists: selection, order, pages that stay consistent while the world goes on."""
 
 import base64
-import binascii
 from typing import Any, NamedTuple
 
 import msgspec
@@ -70,7 +69,7 @@ def _decode_token(text: str) -> _Token:
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         token = msgspec.json.decode(data, type=_Token)
-    except (binascii.Error, msgspec.DecodeError) as error:
+    except (ValueError, msgspec.DecodeError) as error:
         said = f"continue key is not valid: {_complaint(text)}"
         raise bad_request(f"invalid continue token: {said}") from error
     if token.version != "meta.k8s.io/v1" or not token.start:
@@ -83,7 +82,7 @@ def _decode_token(text: str) -> _Token:
 def _complaint(text: str) -> str:
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except binascii.Error:
+    except ValueError:
         return "illegal base64 data at input byte 0"
     first = data[0] if data else 0
     shown = chr(first) if 32 <= first < 127 else f"\\u{first:04x}"

@@ -10,6 +10,7 @@ from fishplate.sim.apiserver.status import ApiError, Cause, bad_request, invalid
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _MATCHES = ("Exact", "NotOlderThan", "")
 _MAX_MANAGER = 128
+_MAX_DIGITS = 18
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -22,10 +23,10 @@ def _integer(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if not text:
         return None
-    try:
-        return int(text)
-    except ValueError as error:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+    digits = text[1:] if text[0] in "+-" else text
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _MAX_DIGITS:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text)
 
 
 def parse_bool(text: str | None) -> bool:
@@ -84,7 +85,7 @@ def read_list_options(query: Mapping[str, str]) -> ListOptions:
     options = ListOptions(
         labels=query.get("labelSelector", ""),
         fields=query.get("fieldSelector", ""),
-        limit=_integer(query, "limit") or 0,
+        limit=max(0, _integer(query, "limit") or 0),
         token=query.get("continue", ""),
         version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),

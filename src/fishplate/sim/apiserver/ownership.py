@@ -147,9 +147,13 @@ def _cap(shares: Shares) -> Shares:
 
 
 def track_update(kind: Kind, live: Object | None, new: Object, write: Write) -> list[Object]:
-    """managedFields after somebody wrote `new`, which is conformed and defaulted, over `live`."""
-    shares = read_shares(live) if live else {}
-    if live and not shares:
+    """managedFields after somebody wrote `new`, which is conformed and defaulted, over `live`.
+
+    A writer may bring managedFields along, to hand ownership over; one empty entry drops them all.
+    """
+    told = new["metadata"].get("managedFields")
+    shares = read_shares(new if told else live) if live else {}
+    if told == [{}] or (live and not shares):
         return []  # nobody owns anything of it, and only an apply changes that
     before = _bare(live) if live else _empty(kind)
     change = compare(kind.shape, before, _bare(new))
@@ -204,7 +208,7 @@ def apply(kind: Kind, live: Object | None, said: Object, write: Write, *, force:
     owned = _strip(collect_fields(kind.shape, said), ignored)
     merged = merge(kind.shape, before, said)
     if mine:
-        others = Fields()
+        others = owned
         for manager, share in shares.items():
             others = union(others, share.fields) if manager != me else others
         merged = remove_fields(kind.shape, merged, _unowned(difference(mine.fields, owned), others))
@@ -221,7 +225,7 @@ def apply(kind: Kind, live: Object | None, said: Object, write: Write, *, force:
 
 
 def _unowned(gone: Fields, others: Fields) -> Fields:
-    """What may be removed: a path goes whole only if nobody else owns it or anything below it."""
+    """What may be removed: a path goes whole only if nobody owns it, or anything below it, any more."""
     if not others:
         return gone
     below = {}

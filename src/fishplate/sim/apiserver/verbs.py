@@ -158,7 +158,6 @@ class Verbs:
         kind, old = live.kind, live.object
         meta = value["metadata"]
         meta.pop("resourceVersion", None)
-        meta.pop("managedFields", None)
         apply_defaults(kind, value, write.now)
         prepare_update(kind, value, old, write.subresource)
         owners = track_update(kind, old, value, write) if managed is None else managed
