@@ -116,13 +116,18 @@ def test_apply_says_the_same_on_both(kubectl: Kubectl, on_the_real_one: Kubectl)
         assert kubectl(*words, stdin=MANIFEST) == on_the_real_one(*words, stdin=MANIFEST)
 
 
-def test_server_side_apply_takes_over_from_the_client_side(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", stdin=MANIFEST)
-    assert kubectl("apply", "--server-side", "-f", "-", stdin=MANIFEST).count("serverside-applied") == 5
-    said = kubectl(
-        "apply", "--server-side", "--field-manager=other", "-f", "-", stdin=MANIFEST.replace("p}", "q}"), code=1
-    )
-    assert "Apply failed with 1 conflict" in said
+def test_server_side_apply_says_the_same_on_both(kubectl: Kubectl, on_the_real_one: Kubectl) -> None:
+    """Including the conflict over a list that is owned as a whole and has been given defaults."""
+    said = []
+    for run_on in (kubectl, on_the_real_one):
+        run_on("apply", "-f", "-", stdin=MANIFEST)
+        first = run_on("apply", "--server-side", "-f", "-", stdin=MANIFEST, code=1)
+        forced = run_on("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=MANIFEST)
+        other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
+        said.append((first, forced, run_on(*other, stdin=MANIFEST.replace("app: p", "app: q"), code=1)))
+        run_on("delete", "-f", "-", stdin=MANIFEST)
+    assert said[0] == said[1]
+    assert "Apply failed with 1 conflict" in said[0][2]
 
 
 def test_get_shows_the_columns_of_the_kind(kubectl: Kubectl) -> None:
