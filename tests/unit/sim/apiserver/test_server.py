@@ -1,4 +1,4 @@
-"""The socket: permissions, ports, hostile clients, an orderly end, and our own clients on it."""
+"""The socket: permissions, ports, hostile clients and an orderly end."""
 
 import asyncio
 import contextlib
@@ -12,16 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from fishplate.errors import OutsideError
-from fishplate.k8s.client import ClusterReader, NotFoundError
-from fishplate.k8s.resource import ResourceSlice
 from fishplate.sim.apiserver import http
 from fishplate.sim.apiserver.server import ApiServer, serving
 
-SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -233,27 +229,3 @@ def test_the_program_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "the port is taken" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-async def test_our_reader_lists_page_by_page_and_knows_what_is_not_there(tmp_path: Path) -> None:
-    import httpx2
-    from lightkube.config.client_adapter import Client, ConnectionParams
-    from lightkube.config.kubeconfig import KubeConfig
-
-    async with serving(tmp_path) as server, connected(server) as wire:
-        for index in range(501):
-            spec = {
-                "driver": "d.test",
-                "nodeName": "n",
-                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-            }
-            body = {"metadata": {"name": f"s-{index:03}"}, "spec": spec}
-            assert (await wire.send("POST", SLICES, body))[0] == 201
-        config = KubeConfig.from_file(tmp_path / "kubeconfig").get()
-        assert config is not None
-        reader = ClusterReader(Client(config, ConnectionParams(timeout=httpx2.Timeout(20))))
-        slices = await asyncio.to_thread(lambda: list(reader.list(SLICES, ResourceSlice)))
-        assert [s.metadata.name for s in slices] == [f"s-{i:03}" for i in range(501)]
-        with pytest.raises(NotFoundError, match='"nobody" not found'):
-            await asyncio.to_thread(reader.get, f"{SLICES}/nobody", msgspec.Raw)
-        reader._http.close()
