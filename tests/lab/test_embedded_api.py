@@ -11,8 +11,8 @@ from fishplate.sim.apiserver.server import ApiServer
 from lab.binaries import control_plane_binaries
 from lab.session import Lab
 from tests.conformance.api.embedded import embedded_server
-from tests.conformance.api.record import read_recording, real_server
-from tests.conformance.api.suite import behaviours, run
+from tests.conformance.api.record import real_server
+from tests.conformance.api.suite import behaviours, read_recording, run
 
 pytestmark = pytest.mark.lab
 

@@ -16,10 +16,7 @@ from lab.controlplane import wait_until
 from lab.session import Lab, running
 from lab.state import Request
 from tests.conformance.api.conversation import Server
-from tests.conformance.api.suite import behaviours, run
-
-VECTORS = Path(__file__).parent / "recorded"
-
+from tests.conformance.api.suite import VECTORS, behaviours, read_recording, run
 
 # A kind that the API server learns of late: its cache knows no history, so old versions of it are gone.
 _YOUNG = "things.conformance.test"
@@ -67,11 +64,6 @@ def _compact_etcd(lab: Lab, revision: int) -> None:
     body = msgspec.json.encode({"revision": str(revision), "physical": True})
     with urllib.request.urlopen(f"{url}/v3/kv/compaction", data=body, timeout=20):
         pass
-
-
-def read_recording(module: str) -> dict[str, Any]:
-    path = VECTORS / f"{module}.json"
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]) if path.exists() else {}
 
 
 def keep(names: list[str], server: Server) -> None:

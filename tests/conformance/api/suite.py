@@ -2,10 +2,15 @@
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from tests.conformance.api import objects
 from tests.conformance.api.conversation import Conversation, Server
+
+VECTORS = Path(__file__).parent / "recorded"
 
 Behaviour = Callable[[Conversation], None]
 
@@ -38,6 +43,12 @@ def behaviours() -> dict[str, Behaviour]:
             if callable(value) and getattr(value, "__module__", "") == module.__name__ and not key.startswith("_"):
                 found[f"{name}.{key}"] = value
     return found
+
+
+def read_recording(module: str) -> dict[str, Any]:
+    """What the real server said, by behaviour."""
+    path = VECTORS / f"{module}.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]) if path.exists() else {}
 
 
 def run(server: Server, name: str) -> list[dict[str, Any]]:

@@ -6,8 +6,7 @@ import pytest
 
 from tests.conformance.api.conversation import Server
 from tests.conformance.api.embedded import describe, embedded_server
-from tests.conformance.api.record import VECTORS, read_recording
-from tests.conformance.api.suite import MODULES, behaviours, run
+from tests.conformance.api.suite import MODULES, VECTORS, behaviours, read_recording, run
 
 
 @pytest.fixture(scope="module")

@@ -136,6 +136,14 @@ def owner_references_are_checked(talk: Conversation) -> None:
     talk.post(_maps(talk), objects.config_map("one", ownerReferences=two))
 
 
+def many_updaters_are_put_together(talk: Conversation) -> None:
+    talk.post(_maps(talk), objects.config_map("one"))
+    for index in range(12):
+        talk.patch(f"{_maps(talk)}/one", {"data": {f"k{index:02}": "v"}}, "merge", fieldManager=f"u{index:02}")
+        talk.transcript.pop()
+    talk.get(f"{_maps(talk)}/one")
+
+
 def finalizers_are_checked(talk: Conversation) -> None:
     talk.post(_maps(talk), objects.config_map("one", finalizers=["not qualified!", "plain"]))
 

@@ -134,8 +134,7 @@ def _empty(kind: Kind) -> Object:
 def _cap(shares: Shares) -> Shares:
     """At most ten updaters; the oldest are put together under one name."""
     updaters = sorted((m for m in shares if m.operation == "Update"), key=lambda m: (shares[m].time, m))
-    excess = updaters[: len(updaters) - MAX_UPDATERS]
-    if not excess:
+    if len(updaters) <= MAX_UPDATERS:
         return shares
     excess = updaters[: len(updaters) - MAX_UPDATERS + 1]
     merged = Fields()
