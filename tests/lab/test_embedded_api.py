@@ -201,3 +201,25 @@ def test_labels_annotations_taints_and_cordons(kubectl: Kubectl) -> None:
     assert (node["metadata"]["labels"]["a"], node["metadata"]["annotations"]["c"]) == ("b", "d")
     assert node["spec"]["unschedulable"] is True
     assert {"k", "node.kubernetes.io/unschedulable"} >= {taint["key"] for taint in node["spec"]["taints"]}
+
+
+def test_create_speaks_protobuf_and_is_understood(kubectl: Kubectl, on_the_real_one: Kubectl) -> None:
+    for run_on in (kubectl, on_the_real_one):
+        run_on("create", "namespace", "made")
+        run_on("create", "configmap", "conf", "-n", "made", "--from-literal=a=words", "--from-literal=b=more")
+        run_on("create", "secret", "generic", "hidden", "-n", "made", "--from-literal=a=words")
+        run_on("create", "job", "once", "-n", "made", "--image=example.test/once", "--", "sleep", "1")
+        run_on("run", "pod", "-n", "made", "--image=example.test/x", "--env=A=b", "--port=80", "--labels=a=b")
+    paths = {
+        "namespace/made": "{.metadata.labels}",
+        "configmap/conf": "{.data}",
+        "secret/hidden": "{.data}{.type}",
+        "job/once": "{.spec.template.spec.containers}{.spec.template.spec.restartPolicy}",
+        "pod/pod": "{.metadata.labels}{.spec.containers[0].env}{.spec.containers[0].ports}",
+    }
+    try:
+        for thing, path in paths.items():
+            words = ("get", thing, "-n", "made", "-o", f"jsonpath={path}")
+            assert json.dumps(kubectl(*words)) == json.dumps(on_the_real_one(*words))
+    finally:
+        on_the_real_one("delete", "namespace", "made", "--wait=false")

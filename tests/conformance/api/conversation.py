@@ -200,6 +200,10 @@ class Conversation:
         if ("items" in value or "rows" in value) and "resourceVersion" in value.get("metadata", {}):
             # The version of a list is the whole server's, and others write to it too.
             value = value | {"metadata": value["metadata"] | {"resourceVersion": "now"}}
+        if isinstance(value.get("managedFields"), list):
+            # They are in the order of their times, to the second.
+            owners = sorted(value["managedFields"], key=lambda o: str((o.get("operation"), o.get("manager"), len(o))))
+            value = value | {"managedFields": owners}
         if value.get("type") == "BOOKMARK":
             told = value["object"]
             value = value | {"object": told | {"metadata": told["metadata"] | {"resourceVersion": "now"}}}

@@ -28,7 +28,7 @@ _HEAD = """\
 #   FIELD[?|~][!] [*]TYPE [words]
 # ? left out when empty, ~ left out when zero, ! required, * a pointer, [] a list, {} a map with string keys.
 # set, atomic, map=KEYS: how server-side apply sees a list or map. merge, merge=KEY, retain: how a strategic merge patch
-# does. =VALUE: the default of a key.
+# does. =VALUE: the default of a key. @NUMBER: in protobuf; @2.5 is field 5 of the message in field 2.
 """
 
 
@@ -39,6 +39,7 @@ class _Field(msgspec.Struct, frozen=True, rename="camel"):
     omit: str = ""
     strategy: str = ""
     merge_key: str = ""
+    number: str = ""
 
 
 class _Type(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ def read_schemas(lab: Lab) -> dict[str, dict[str, Any]]:
 
 
 def _words(field: _Field, schema: dict[str, Any]) -> list[str]:
-    words = []
+    words = [f"@{field.number}"] if field.number else []
     kind = schema.get("x-kubernetes-list-type") or schema.get("x-kubernetes-map-type")
     if kind == "map":
         words.append("map=" + ",".join(schema["x-kubernetes-list-map-keys"]))

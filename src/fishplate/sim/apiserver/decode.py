@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 import yaml
 
+from fishplate.sim.apiserver import protobuf
 from fishplate.sim.apiserver.conform import Conformer, DecodeError, Repeated
 from fishplate.sim.apiserver.kinds import BY_KIND, Kind
 from fishplate.sim.apiserver.status import ApiError, bad_request
+from fishplate.sim.apiserver.types import Shape
 from fishplate.sim.apiserver.values import Object, Value
 
 MAX_BODY = 3 << 20
@@ -72,9 +74,11 @@ def parse_yaml(data: bytes) -> Value:
         raise DecodeError(f"error converting YAML to JSON: yaml: {str(error).splitlines()[0]}") from error
 
 
-def read_body(content_type: str, data: bytes, kind: str) -> Value:
-    """The body of a create or replace."""
+def read_body(content_type: str, data: bytes, kind: str, shape: Shape) -> Value:
+    """The body of a create, replace, deletion or binding."""
     media = content_type.partition(";")[0].strip().lower()
+    if media == protobuf.MEDIA:
+        return _read_protobuf(data, kind, shape)
     if media not in ("application/json", "application/yaml", ""):
         said = f"the body of the request was in an unknown format - accepted media types include: {_ACCEPTED}"
         raise ApiError(415, said)
@@ -89,6 +93,14 @@ def read_body(content_type: str, data: bytes, kind: str) -> Value:
         said = f"couldn't get version/kind; json parse error: {error} ({shown})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {said}") from error
     return value
+
+
+def _read_protobuf(data: bytes, kind: str, shape: Shape) -> Object:
+    try:
+        return protobuf.read_envelope(data, shape)
+    except DecodeError as error:
+        said = f"the object provided is unrecognized (must be of type {kind}): {error}"
+        raise bad_request(said) from error
 
 
 def _not_an_object(value: object) -> str:

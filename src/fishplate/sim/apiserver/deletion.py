@@ -9,6 +9,7 @@ from fishplate.sim.apiserver.ownership import Write
 from fishplate.sim.apiserver.request import Request, Target
 from fishplate.sim.apiserver.status import ApiError, KindName, conflict, forbidden
 from fishplate.sim.apiserver.store import Stored
+from fishplate.sim.apiserver.types import load_types
 from fishplate.sim.apiserver.values import Object
 from fishplate.sim.apiserver.verbs import Verbs
 
@@ -46,7 +47,8 @@ class Deletion:
         return page
 
     def _options(self, request: Request) -> DeleteOptions:
-        body = read_body(request.content_type, request.body, "DeleteOptions") if request.body else {}
+        shape = load_types()["meta.v1.DeleteOptions"]
+        body = read_body(request.content_type, request.body, "DeleteOptions", shape) if request.body else {}
         return read_delete_options(request.query, body)
 
     def _check_preconditions(self, stored: Stored, options: DeleteOptions) -> None:
@@ -144,7 +146,7 @@ class Deletion:
 
     def bind(self, target: Target, request: Request) -> Object:
         """Put a pod on a node, once."""
-        body = read_body(request.content_type, request.body, "Binding")
+        body = read_body(request.content_type, request.body, "Binding", load_types()["core.v1.Binding"])
         node = (body.get("target") or {}).get("name", "")
         subject = KindName(kind="Pod", plural="pods/binding")
         stored = self._verbs.find(target)

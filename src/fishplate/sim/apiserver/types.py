@@ -21,7 +21,7 @@ Topology = Literal["granular", "atomic", "set", "map"]
 class Shape:
     """A scalar, a list, a map or a structure. `kind` says which; the other attributes follow from it."""
 
-    __slots__ = ("atomic", "fields", "filled", "item", "kind", "name")
+    __slots__ = ("atomic", "fields", "filled", "item", "kind", "name", "numbers")
 
     def __init__(self, kind: str, *, item: Shape | None = None, name: str = "") -> None:
         self.kind = kind  # "struct", "list", "map" or a Scalar
@@ -30,6 +30,7 @@ class Shape:
         self.atomic = False
         self.fields: dict[str, Field] = {}
         self.filled: list[Field] = []  # fields that are there even when nobody gave them
+        self.numbers: dict[str, Field] = {}  # by their paths in protobuf
 
     @property
     def go_name(self) -> str:
@@ -60,6 +61,7 @@ class Field:
         "merge_key",
         "merges",
         "name",
+        "number",
         "omit",
         "pointer",
         "required",
@@ -80,6 +82,7 @@ class Field:
         self.merge_key = ""
         self.retains = False
         self.default: Any = None
+        self.number = ""
 
     @property
     def is_filled(self) -> bool:
@@ -109,6 +112,8 @@ def _parse_field(line: str, find: _Finder) -> Field:
             field.merges, field.merge_key = True, value
         elif key == "retain":
             field.retains = True
+        elif key.startswith("@"):
+            field.number = key[1:]
         elif not key:
             field.default = json.loads(value)
     return field
@@ -151,4 +156,5 @@ def load_types() -> dict[str, Shape]:
             current.fields[field.name] = field
     for shape in find.structures().values():
         shape.filled = [field for field in shape.fields.values() if field.is_filled]
+        shape.numbers = {field.number: field for field in shape.fields.values() if field.number}
     return find.structures()

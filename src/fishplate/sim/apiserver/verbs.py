@@ -68,7 +68,7 @@ class Verbs:
         return self.insert(target, value, write, dry_run=options.dry_run), warnings
 
     def _read(self, kind: Kind, request: Request, options: WriteOptions) -> tuple[Object, list[str]]:
-        value, problems = read_object(kind, read_body(request.content_type, request.body, kind.kind))
+        value, problems = read_object(kind, read_body(request.content_type, request.body, kind.kind, kind.shape))
         if problems and options.is_strict:
             raise refuse_problems(kind, problems)
         return value, problems if options.validation != "Ignore" else []

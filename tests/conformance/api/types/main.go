@@ -1,5 +1,5 @@
 // Prints the fields of the API types named in roots(), one JSON object per type: what encoding/json does with them and
-// how strategic merge patches treat them. OpenAPI tells neither whether a field is a pointer nor whether it is left out
+// how strategic merge patches treat them, and their numbers in protobuf. OpenAPI tells neither whether a field is a pointer nor whether it is left out
 // when empty, and both decide what the API server answers.
 package main
 
@@ -27,6 +27,7 @@ type field struct {
 	Omit     string `json:"omit,omitempty"`
 	Strategy string `json:"strategy,omitempty"`
 	MergeKey string `json:"mergeKey,omitempty"`
+	Number   string `json:"number,omitempty"`
 }
 
 type description struct {
@@ -81,19 +82,25 @@ func (w *walker) typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-func (w *walker) fields(t reflect.Type) []field {
+// fields lists what JSON shows of a structure. An embedded one shows its fields beside the others in JSON and has a
+// number of its own in protobuf, so numbers are paths: 2.5 is field 5 of the message in field 2.
+func (w *walker) fields(t reflect.Type, prefix string) []field {
 	fields := []field{}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		number := ""
+		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {
+			number = prefix + parts[1]
+		}
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if tag == "-" {
 			continue
 		}
 		if tag == "" && f.Anonymous {
-			fields = append(fields, w.fields(f.Type)...)
+			fields = append(fields, w.fields(f.Type, number+".")...)
 			continue
 		}
-		one := field{Name: tag, Type: w.typeName(f.Type), Pointer: f.Type.Kind() == reflect.Pointer}
+		one := field{Name: tag, Type: w.typeName(f.Type), Pointer: f.Type.Kind() == reflect.Pointer, Number: number}
 		for _, option := range strings.Split(options, ",") {
 			if option == "omitempty" && one.Omit == "" || option == "omitzero" {
 				one.Omit = option
@@ -110,7 +117,7 @@ func (w *walker) visit(t reflect.Type) {
 		return
 	}
 	w.seen[t] = true
-	fields := w.fields(t)
+	fields := w.fields(t, "")
 	w.out = append(w.out, description{Type: name(t), Fields: fields})
 }
 
