@@ -1,8 +1,8 @@
 """A certificate authority of one's own and a server certificate, in the standard library alone.
 
-Python's `ssl` uses certificates and cannot make them. The `cryptography` package can, at 4 MB of wheel, a Rust library
-and 60 ms of import for one certificate; the `openssl` command is not on every machine. So here is the little DER that
-one X.509 certificate needs, and ECDSA on P-256 with Python's integers: about 10 ms a signature.
+Python's `ssl` uses certificates and cannot make them. The `cryptography` package can: 17 MB installed with
+cffi, 62 ms to import (50.0.2); the `openssl` command is not on every machine. So here is the little DER that
+one X.509 certificate needs, and ECDSA on P-256 with Python's integers: 30 ms for all.
 
 What this refuses to be: cryptography for anything but a simulation. The arithmetic takes a time that depends on the
 key, so the keys live for one run, on loopback, and protect nothing.
