@@ -17,6 +17,7 @@ from fishplate import __version__
 from fishplate.errors import FishplateError
 
 _COMMANDS = {
+    "bench": "Judge and compare benchmarks; what the hardware could do.",
     "capacity": "How many such pods fit, per fabric.",
     "catalog": "The hardware known; explains VM-size names.",
     "cel": "Try a selector on devices: its cost, and which clause failed.",
