@@ -37,11 +37,11 @@ RULES: tuple[tuple[str, Callable[[Case], Iterator[Named]]], ...] = (
 )
 
 # Enough to call a run bad though no rate could be judged: it did not do what it was started for.
-CONCLUSIVE = frozenset({"unresolved-hosts", "ranks-alone", "one-node", "infiniband-disabled", "tcp-fallback"})
+CONCLUSIVE = frozenset({"ranks-alone", "one-node", "infiniband-disabled", "tcp-fallback"})
 # A run that shows these and no result failed because of them.
 FATAL = frozenset(
     {"wrong-fabric", "roce-gid", "queue-pair-timeout", "protection-error", "locked-memory", "no-peer-memory"}
-    | {"small-shm", "gid-unreadable"}
+    | {"small-shm", "gid-unreadable", "unresolved-hosts"}
 )
 
 

@@ -4,14 +4,16 @@ A rule that finds its keyword must still ask what it means here: NCCL prints `NC
 names its retry count on every run, and speaks of sockets for its bootstrap.
 """
 
+import itertools
 from collections.abc import Iterator
 
 from fishplate.bench.case import Case, Named
-from fishplate.bench.results import Evidence
+from fishplate.bench.results import Evidence, Run
 
 
 def unresolved_hosts(case: Case) -> Iterator[Named]:
-    if shown := case.sign("unresolved"):
+    # A launcher that tried again until its workers were there is no trouble.
+    if (shown := case.sign("unresolved")) and not case.run.rows:
         yield Named(
             "the launcher could not resolve its workers' names",
             shown,
@@ -21,19 +23,20 @@ def unresolved_hosts(case: Case) -> Iterator[Named]:
 
 def ranks_alone(case: Case) -> Iterator[Named]:
     alone = [run for run in (case.run, *case.siblings) if len(run.ranks) == 1 and run.ranks[0].rank == 0]
-    pids = {(run.ranks[0].host, run.ranks[0].pid) for run in alone}
-    if (
-        len(alone) > 1
-        and len(pids) == len(alone)
-        and case.run in alone
-        and len({run.line for run in alone}) == len(alone)
-    ):
+    if case.run in alone and _ran_at_once(alone):
         rank = case.run.ranks[0]
         yield Named(
             f"{len(alone)} processes each ran the test alone, as rank 0 of 1",
             Evidence(line=case.run.line, text=f"Rank 0 Pid {rank.pid} on {rank.host}, and no other rank"),
             "the program was built without MPI=1, or for another MPI than the mpirun that started it",
         )
+
+
+def _ran_at_once(runs: list[Run]) -> bool:
+    """Whether their output overlaps; one after the other, single ranks are nothing to worry about."""
+    spans = sorted((run.line, run.rows[-1].line if run.rows else run.line) for run in runs)
+    overlap = any(second[0] <= first[1] for first, second in itertools.pairwise(spans))
+    return len(runs) > 1 and (overlap or any(not run.complete for run in runs))
 
 
 def one_node(case: Case) -> Iterator[Named]:

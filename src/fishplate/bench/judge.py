@@ -166,7 +166,7 @@ def _rate_findings(run: Run, rate: Rate) -> tuple[Finding, ...]:
                 verdict=Verdict.CANNOT_TELL,
             )
         )
-    if not run.rows and (run.average is not None or run.peak is not None):
+    if not run.rows and not run.refused_header and (run.average is not None or run.peak is not None):
         found.append(
             Finding(
                 id="bench.no-rows",

@@ -87,7 +87,7 @@ class PerftestReader:
     def starts_anew(self, text: str) -> bool:
         if not self._figures and not self._failures:
             return False
-        if _TITLE.match(text) or _STARTING.search(text):
+        if _TITLE.match(text) or _STARTING.search(text) or _GPU.search(text):
             return True
         if "bytes in" in text and _PINGPONG_RATE.match(text):
             return True
@@ -113,8 +113,9 @@ class PerftestReader:
 
     def _read_title(self, found: re.Match[str], line: int) -> Read:
         kind = "bw" if found[4] == "BW" else "lat"
+        gpu = self._settings.gpu_memory  # said before the title, while memory is set up
         self._begin("perftest", f"{_VERBS.get(found[1] or '', 'ib_atomic')}_{kind}", line)
-        self._settings = Settings(bidirectional=bool(found[2]))
+        self._settings = Settings(bidirectional=bool(found[2]), gpu_memory=gpu)
         return Read.TAKEN
 
     def _read_chatter(self, text: str, line: int) -> Read:

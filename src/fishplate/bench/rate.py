@@ -53,6 +53,10 @@ class Rate(NamedTuple):
 
 def rate_run(run: Run, context: Context, size: Size | None, sources: Mapping[str, str] = {}) -> Rate:
     """`sources` explain the keys of the catalogue file that `size` comes from."""
+    if run.refused_header:
+        return Rate(
+            Verdict.CANNOT_TELL, why="its table could not be read", remedy="see what is not known in its header"
+        )
     if run.rows or run.average is not None or run.peak is not None:
         return _rate_collective(run, context, size, sources)
     if run.figures:
