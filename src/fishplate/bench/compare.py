@@ -77,6 +77,8 @@ def compare(left: Sequence[Run], right: Sequence[Run]) -> Comparison:
     basis = _common_basis(lefts, rights)
     if basis is None:
         unlike.append("they share no size, nor an average over the same sizes")
+    elif not all(map(all, (_samples(lefts, basis), _samples(rights, basis)))):
+        unlike.append("a figure is 0, and nothing can be held against that")
     if unlike or basis is None:
         what = f"not comparable: {'; '.join(unlike)}"
         return Comparison(

@@ -52,8 +52,7 @@ class RunJudgement(Part, frozen=True, kw_only=True):
     causes: tuple[Finding, ...] = ()
 
 
-class Judgement(Part, frozen=True, kw_only=True):
-    schema: str = msgspec.field(default=SCHEMA)
+class Judgement(Part, frozen=True, kw_only=True, tag_field="schema", tag=SCHEMA):
     name: str = ""
     verdict: Verdict
     runs: tuple[RunJudgement, ...]

@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 
 from fishplate.bench.results import Evidence, Hca, Network, Path
-from fishplate.bench.scrub import scrub
+from fishplate.bench.scrub import scrub, scrub_setting
 from fishplate.bench.signs import NCCL, any_of
 
 MAX_EVIDENCE = 3
@@ -143,7 +143,7 @@ class NetworkReader:
             self._show(f"network-{found[1]}"[:60], number, text)
         elif " set " in text and (found := _SETTING.search(text)):
             if len(self._settings) < 256:
-                self._settings[found[1]] = scrub(found[2])
+                self._settings[found[1]] = scrub_setting(found[1], found[2])
             self._show(f"set-{found[1]}"[:60], number, text)
         elif "Got completion" in text and (found := _COMPLETION.search(text)):
             self._errors[found[1]] += 1

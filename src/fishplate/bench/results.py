@@ -203,10 +203,9 @@ class Run(Part, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(rank.host for rank in self.ranks))
 
 
-class Study(Part, frozen=True, kw_only=True):
-    """A results file."""
+class Study(Part, frozen=True, kw_only=True, tag_field="schema", tag=SCHEMA):
+    """A results file. Its form is always written, and no other form is read."""
 
-    schema: str = msgspec.field(default=SCHEMA)
     name: str = ""
     taken: str = ""
     """When, as ISO 8601; empty when nobody knows."""

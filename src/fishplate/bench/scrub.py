@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 HIDDEN = "[hidden]"
 MAX_TEXT = 300
+_MAX_LOOKED_AT = 2000  # nothing beyond is ever shown
 
 _KEPT = re.compile(
     r"(NCCL|RCCL|HSA|HIP|UCX|OMPI_MCA|PRTE_MCA|OMPI_COMM_WORLD|SHARP|FI|CUDA|MPI|GPU|ROCR|NVIDIA)_\w+|LD_LIBRARY_PATH"
@@ -24,28 +25,28 @@ _PATTERNS = (
     re.compile(r"\bgh[pousr]_\w{20,}|\bAKIA[0-9A-Z]{16}\b|\bsk-[\w-]{20,}|\bnvapi-[\w-]{20,}|\bhf_\w{20,}"),
     re.compile(r"(?<=[?&]sig=)[^&\s]+"),
 )
-_ASSIGNMENT = re.compile(
-    rf"\b({_SECRET_NAME})(\s*[=:]\s*|\"\s*:\s*\")(?!\s)(\"[^\"]*\"|'[^']*'|[^\s,;\"']+)", re.IGNORECASE
-)
+_ASSIGNED = r"(\s*[=:]\s*|\"\s*:\s*\"|\s+set\s+(?:by\s+environment\s+)?to\s+)(?!\s)(\"[^\"]*\"|'[^']*'|[^\s,;\"']+)"
+_ASSIGNMENT = re.compile(rf"\b({_SECRET_NAME}){_ASSIGNED}", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
+def scrub_setting(name: str, value: str) -> str:
+    """The value of a variable; hidden altogether where its name speaks of a secret."""
+    return HIDDEN if _IS_SECRET_NAME.fullmatch(name) else scrub(value)
+
+
 def scrub(text: str) -> str:
     """One line without secrets and control characters, cut to a length that a person reads."""
-    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text[:_MAX_LOOKED_AT])
     for pattern in _PATTERNS:
         text = pattern.sub(HIDDEN, text)
-    text = _ASSIGNMENT.sub(rf"\1\2{HIDDEN}", text)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
+    text = _ASSIGNMENT.sub(rf"\1\2{HIDDEN}", text)
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 
 def keep_environment(variables: Iterable[str]) -> dict[str, str]:
     """`NAME=value` texts: those that say something about a benchmark, scrubbed."""
     pairs = (one.partition("=") for one in variables)
-    return {
-        name: HIDDEN if _IS_SECRET_NAME.fullmatch(name) else scrub(value)
-        for name, equals, value in pairs
-        if equals and _KEPT.fullmatch(name)
-    }
+    return {name: scrub_setting(name, value) for name, equals, value in pairs if equals and _KEPT.fullmatch(name)}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fishplate.cli.bench_inputs import context_options, files_argument, load_study, make_context
+from fishplate.cli.bench_inputs import context_options, files_argument, load_study, make_context, published_option
 from fishplate.cli.output import console, emit, output_option
 from fishplate.errors import UsageError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.command()
 @files_argument(required=False)
 @context_options
-@click.option("--published", metavar="NAME", help="A published study: a100, gb200, gb300, gb300-racks, h100, mi300x.")
+@published_option
 @click.option(
     "--fail-slower",
     type=click.FloatRange(min=0),

@@ -34,6 +34,13 @@ _OPTIONS = (
 )
 
 
+published_option: Callable[[F], F] = click.option(
+    "--published",
+    metavar="NAME",
+    help="A published study: a100, gb200, gb300, gb300-racks, h100, mi300x or mi300x-earlier.",
+)
+
+
 def context_options(function: F) -> F:
     for option in reversed(_OPTIONS):
         function = option(function)

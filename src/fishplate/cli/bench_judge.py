@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fishplate.cli.bench_inputs import context_options, count, files_argument, load_study, make_context
+from fishplate.cli.bench_inputs import (
+    context_options,
+    count,
+    files_argument,
+    load_study,
+    make_context,
+    published_option,
+)
 from fishplate.cli.output import console, emit, output_option, print_table
 from fishplate.cli.sizes import catalog_option
 from fishplate.errors import OutsideError, UsageError
@@ -28,7 +35,7 @@ _WORDS = {Verdict.GOOD: "good", Verdict.BAD: "bad", Verdict.CANNOT_TELL: "cannot
 @click.command()
 @files_argument(required=False)
 @context_options
-@click.option("--published", metavar="NAME", help="A published study: a100, gb200, gb300, gb300-racks, h100, mi300x.")
+@published_option
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a results file.")
 @click.option("--name", default="", metavar="TEXT", help="The study's name in that file.")
 @catalog_option
