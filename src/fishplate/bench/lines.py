@@ -62,9 +62,11 @@ def read_lines(stream: Readable) -> Iterator[Line]:
 def strip_prefixes(number: int, text: str, cut: bool = False) -> Line:
     source = rank = ""
     while match := _match(text):
-        found = match.groupdict()
-        source = found["kube"] or (found["stern"] or "").replace(" ", "/") or source
-        rank = next((one for one in (found["rank"], found["srun"], found["hydra"]) if one), rank)
+        kind = match.lastgroup
+        if kind in ("kube", "stern"):
+            source = match[kind].replace(" ", "/")
+        elif kind in ("rank", "srun", "hydra"):
+            rank = match[kind]
         text = text[match.end() :]
     return Line(number, text, source, rank, cut)
 

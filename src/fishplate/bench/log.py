@@ -19,7 +19,7 @@ from fishplate.bench.nccl_log import NetworkReader, speaks_nccl
 from fishplate.bench.perftest_log import PerftestReader
 from fishplate.bench.results import Evidence, Run, Unread
 from fishplate.bench.scrub import scrub
-from fishplate.bench.signs import AROUND, any_of
+from fishplate.bench.signs import AROUND, AROUND_MARKS
 from fishplate.errors import DocumentError
 
 MAX_RUNS = 500
@@ -27,7 +27,6 @@ MAX_STREAMS = 4096
 MAX_SHOWN = 5
 
 _PROGRAM = re.compile(r"\b([a-z_]+_perf)(?:_mpi)?\b")
-_MAY_BE_SIGN = any_of(AROUND)
 
 
 class _Pod:
@@ -87,7 +86,7 @@ class Log:
             self._close(line, perftest.finish())
         if not self._pod(line.source).bound and line.text.startswith("#"):
             self._pod(line.source).bound = True
-        if _MAY_BE_SIGN.search(line.text):
+        if any(mark in line.text for mark in AROUND_MARKS):
             self._note_sign(line)
         answer = collective.read(line)
         if answer is Read.NOT_MINE:
@@ -118,9 +117,11 @@ class Log:
     # -- streams and runs ----------------------------------------------------------------------------------------
 
     def _pod(self, source: str) -> _Pod:
-        if source not in self._pods and len(self._pods) >= MAX_STREAMS:
-            source = ""
-        return self._pods.setdefault(source, _Pod())
+        found = self._pods.get(source)
+        if found is None:
+            source = source if len(self._pods) < MAX_STREAMS else ""
+            found = self._pods.setdefault(source, _Pod())
+        return found
 
     def _key(self, line: Line) -> tuple[str, str]:
         key = (line.source, line.rank)

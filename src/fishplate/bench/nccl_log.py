@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 
 from fishplate.bench.results import Evidence, Hca, Network, Path
 from fishplate.bench.scrub import scrub, scrub_setting
-from fishplate.bench.signs import NCCL, any_of
+from fishplate.bench.signs import NCCL, NCCL_MARKS
 
 MAX_EVIDENCE = 3
 _MAX_KINDS = 64
@@ -30,7 +30,6 @@ _NODES = re.compile(r"\bnNodes (\d+)")
 _SETTING = re.compile(r"\b((?:NCCL|RCCL)_\w+) set (?:by environment )?to (\S+?)\.?(?:\s|$)")
 _VERSION = re.compile(r"\b[NR]CCL version[ :]+(\d[\w.+-]*)")
 _COMPLETION = re.compile(r"Got completion .*?(?:with (?:error|status=)\s*|\bstatus=)(?:IBV_WC_\w+\()?(\d+)\b")
-_MAY_BE_SIGN = any_of(NCCL)
 
 
 class NetworkReader:
@@ -64,7 +63,7 @@ class NetworkReader:
         if "NCCL WARN" in text:
             self._warnings += 1
         self._read_facts(number, text)
-        if _MAY_BE_SIGN.search(text):
+        if any(mark in text for mark in NCCL_MARKS):
             for kind, pattern in NCCL:
                 if pattern.search(text):
                     self._show(kind, number, text)
@@ -157,8 +156,10 @@ class NetworkReader:
             self._read_communicator(text)
 
     def _read_communicator(self, text: str) -> None:
-        if found := _COLL.search(text):
+        if "coll channels" in text and (found := _COLL.search(text)):
             self._coll = int(found[1])
+        if "anks" not in text:
+            return
         if found := _RANKS.search(text):
             self._ranks = max(self._ranks or 0, int(found[1]))
         if found := _NODES.search(text):
