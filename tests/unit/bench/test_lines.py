@@ -1,4 +1,6 @@
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -54,6 +56,26 @@ def test_colours_and_carriage_returns_come_off() -> None:
 def test_a_line_without_end_is_cut_and_marked_once() -> None:
     lines = read(b"a" * (5 * 1024 * 1024) + b"\nnext\n")
     assert [(len(line.text), line.cut) for line in lines] == [(MAX_LINE, True), (4, False)]
+
+
+def test_a_line_without_end_does_not_fill_the_memory() -> None:
+    """As a process of its own: the most memory that reading 4 and 64 MiB without a line end takes."""
+    script = (
+        "import resource, sys\n"
+        "from fishplate.bench.lines import read_lines\n"
+        "class Endless:\n"
+        "    left = int(sys.argv[1])\n"
+        "    def read(self, size=-1):\n"
+        "        self.left -= 1\n"
+        "        return b'x' * 1048576 if self.left >= 0 else b''\n"
+        "assert sum(1 for _ in read_lines(Endless())) == 1\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    few, many = (
+        int(subprocess.run([sys.executable, "-c", script, mib], capture_output=True, check=True).stdout)
+        for mib in ("4", "64")
+    )
+    assert many - few < 16 * 1024  # kB
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
