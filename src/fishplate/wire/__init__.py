@@ -13,9 +13,11 @@ The kubelet's wire, gRPC:
     kubelet         what is said: ClaimRef, PreparedDevice, DeviceHealth; `DraHandler`, which the driver implements
     kubelet_server  `KubeletServer`: the service and registration sockets; `Registration`
     kubelet_client  `Kubelet`: the other end, for the simulation and for tests
+    grpc_server, grpc_client                  methods and calls
+    grpc_connection, grpc_frames, grpc_messages     HTTP/2 by `h2`, what of it may come in, gRPC's own bytes
     sockets         socket files: names, modes, stale ones
 
     proto/          our own .proto files and what protoc makes of them (`make protos`)
 
-Nothing here knows what a NIC is. Only `kubelet_server` and `kubelet_client` import grpc.
+Nothing here knows what a NIC is. Only the `grpc_` modules import h2.
 """

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import grpc
-import grpc.aio
 import msgspec
 
 from fishplate.errors import OutsideError
 from fishplate.wire import kubelet_codec as codec
+from fishplate.wire.grpc_client import Channel
 from fishplate.wire.proto import dra_pb2, health_pb2, registration_pb2
+from fishplate.wire.ttrpc import Code, StatusError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncGenerator, Iterator, Sequence
 
     from fishplate.wire.kubelet import ClaimRef, DeviceHealth, Prepared
 
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 GET_INFO_TIMEOUT = 1.0
 NOTIFY_TIMEOUT = 5.0
 CALL_TIMEOUT = 45.0
-
-# A grpcio client would send the socket's path as the authority; the kubelet's service connection says localhost.
-_OPTIONS = [("grpc.default_authority", "localhost")]
-
-_Request = TypeVar("_Request")
-_Answer = TypeVar("_Answer")
 
 
 class PluginInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,13 +42,13 @@ class Kubelet:
     def __init__(self, info: PluginInfo, version: str) -> None:
         self.info = info
         self.version = version  # the DRA version in use
-        self._channel = grpc.aio.insecure_channel(f"unix:{info.endpoint}", options=_OPTIONS)
+        self._channel = Channel(Path(info.endpoint))
 
     @classmethod
     async def register(cls, socket: Path, *, known: Sequence[str] = tuple(codec.DRA_SERVICES)) -> Kubelet:
         """Ask who is at the registration socket and tell it that it is in, or why not; `known` is what this kubelet
         speaks."""
-        async with grpc.aio.insecure_channel(f"unix:{socket}", options=_OPTIONS) as channel:
+        async with Channel(socket) as channel:
             info = await _get_info(channel)
             version = next((one for one in info.supported_versions if one in known), None)
             refusal = "" if version else f"none of {', '.join(info.supported_versions)} is supported"
@@ -75,41 +70,33 @@ class Kubelet:
 
     async def prepare(self, claims: Sequence[ClaimRef]) -> dict[str, Prepared]:
         """Answers by UID. Raises OutsideError where the kubelet would: for an entry missing, or one too many."""
-        call = self._channel.unary_unary(
-            f"/{codec.DRA_SERVICES[self.version]}/NodePrepareResources",
-            request_serializer=dra_pb2.NodePrepareResourcesRequest.SerializeToString,
-            response_deserializer=dra_pb2.NodePrepareResourcesResponse.FromString,
-        )
         request = dra_pb2.NodePrepareResourcesRequest(claims=codec.write_claims(claims))
-        answers = codec.read_prepared(await _ask(call, request, CALL_TIMEOUT))
+        answer = await self._ask("NodePrepareResources", request.SerializeToString())
+        answers = codec.read_prepared(dra_pb2.NodePrepareResourcesResponse.FromString(answer))
         self._check_complete(claims, set(answers))
         return answers
 
     async def unprepare(self, claims: Sequence[ClaimRef]) -> dict[str, str]:
         """Errors by UID, empty for success."""
-        call = self._channel.unary_unary(
-            f"/{codec.DRA_SERVICES[self.version]}/NodeUnprepareResources",
-            request_serializer=dra_pb2.NodeUnprepareResourcesRequest.SerializeToString,
-            response_deserializer=dra_pb2.NodeUnprepareResourcesResponse.FromString,
-        )
         request = dra_pb2.NodeUnprepareResourcesRequest(claims=codec.write_claims(claims))
-        errors = codec.read_unprepared(await _ask(call, request, CALL_TIMEOUT))
+        answer = await self._ask("NodeUnprepareResources", request.SerializeToString())
+        errors = codec.read_unprepared(dra_pb2.NodeUnprepareResourcesResponse.FromString(answer))
         self._check_complete(claims, set(errors))
         return errors
 
     async def watch_health(self, version: str = "v1.DRAResourceHealth") -> AsyncGenerator[list[DeviceHealth], None]:
-        call = self._channel.unary_stream(
-            f"/{codec.HEALTH_SERVICES[version]}/NodeWatchResources",
-            request_serializer=health_pb2.NodeWatchResourcesRequest.SerializeToString,
-            response_deserializer=health_pb2.NodeWatchResourcesResponse.FromString,
-        )(health_pb2.NodeWatchResourcesRequest())
-        try:
-            async for response in call:
-                yield codec.read_health(response)
-        except grpc.aio.AioRpcError as error:
-            raise OutsideError(f"{error.code().name}: {error.details()}") from error
-        finally:
-            call.cancel()
+        request = health_pb2.NodeWatchResourcesRequest().SerializeToString()
+        path = f"/{codec.HEALTH_SERVICES[version]}/NodeWatchResources"
+        with _naming_codes():
+            async with contextlib.aclosing(self._channel.stream(path, request)) as answers:
+                async for answer in answers:
+                    yield codec.read_health(health_pb2.NodeWatchResourcesResponse.FromString(answer))
+
+    async def _ask(self, method: str, request: bytes) -> bytes:
+        with _naming_codes():
+            return await self._channel.call(
+                f"/{codec.DRA_SERVICES[self.version]}/{method}", request, timeout=CALL_TIMEOUT
+            )
 
     def _check_complete(self, claims: Sequence[ClaimRef], answered: set[str]) -> None:
         asked = {claim.uid for claim in claims}
@@ -118,30 +105,27 @@ class Kubelet:
             raise OutsideError(f"{self.info.name} did not answer exactly what it was asked: {wrong}")
 
 
-async def _get_info(channel: grpc.aio.Channel) -> PluginInfo:
-    call = channel.unary_unary(
-        f"/{codec.REGISTRATION}/GetInfo",
-        request_serializer=registration_pb2.InfoRequest.SerializeToString,
-        response_deserializer=registration_pb2.PluginInfo.FromString,
-    )
-    info = await _ask(call, registration_pb2.InfoRequest(), GET_INFO_TIMEOUT)
+async def _get_info(channel: Channel) -> PluginInfo:
+    request = registration_pb2.InfoRequest().SerializeToString()
+    with _naming_codes():
+        answer = await channel.call(f"/{codec.REGISTRATION}/GetInfo", request, timeout=GET_INFO_TIMEOUT)
+    info = registration_pb2.PluginInfo.FromString(answer)
     return PluginInfo(
         type=info.type, name=info.name, endpoint=info.endpoint, supported_versions=tuple(info.supported_versions)
     )
 
 
-async def _notify(channel: grpc.aio.Channel, refusal: str) -> None:
-    call = channel.unary_unary(
-        f"/{codec.REGISTRATION}/NotifyRegistrationStatus",
-        request_serializer=registration_pb2.RegistrationStatus.SerializeToString,
-        response_deserializer=registration_pb2.RegistrationStatusResponse.FromString,
-    )
+async def _notify(channel: Channel, refusal: str) -> None:
     status = registration_pb2.RegistrationStatus(plugin_registered=not refusal, error=refusal)
-    await _ask(call, status, NOTIFY_TIMEOUT)
+    path = f"/{codec.REGISTRATION}/NotifyRegistrationStatus"
+    with _naming_codes():
+        await channel.call(path, status.SerializeToString(), timeout=NOTIFY_TIMEOUT)
 
 
-async def _ask(call: grpc.aio.UnaryUnaryMultiCallable[_Request, _Answer], request: _Request, wait: float) -> _Answer:
+@contextlib.contextmanager
+def _naming_codes() -> Iterator[None]:
     try:
-        return await call(request, timeout=wait)
-    except grpc.aio.AioRpcError as error:
-        raise OutsideError(f"{error.code().name}: {error.details()}") from error
+        yield
+    except StatusError as error:
+        name = Code(error.code).name if error.code in set(Code) else str(error.code)
+        raise OutsideError(f"{name}: {error.what}", where=error.where) from error

@@ -15,31 +15,32 @@ import enum
 import logging
 import time
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-import grpc
-import grpc.aio
 import msgspec
+from google.protobuf.message import DecodeError
 
 from fishplate.errors import FishplateError, OutsideError
 from fishplate.wire import kubelet_codec as codec
+from fishplate.wire.grpc_server import GrpcServer, Streaming, Unary
 from fishplate.wire.kubelet import Prepared
 from fishplate.wire.proto import dra_pb2, health_pb2, registration_pb2
 from fishplate.wire.sockets import SocketFile, SocketPaths, plan_socket_paths
+from fishplate.wire.ttrpc import Code, StatusError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from google.protobuf.message import Message
+
+    from fishplate.wire.grpc_server import Method
     from fishplate.wire.kubelet import ClaimRef, DraHandler
-
-    Method = grpc.RpcMethodHandler[Any, Any]
 
 __all__ = ["KubeletServer", "Registration", "RegistrationPhase", "SocketPaths", "plan_socket_paths"]
 
 log = logging.getLogger(__name__)
 
-# The kubelet sends a pod's claims, some hundred bytes each. One process serves both versions: nobody else may listen.
-_OPTIONS = [("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 1 << 20)]
+_Asked = TypeVar("_Asked")
 
 
 class RegistrationPhase(enum.Enum):
@@ -80,7 +81,7 @@ class KubeletServer:
         self._clock = clock
         self._service_file = SocketFile(paths.service)
         self._registration_file = SocketFile(paths.registration)
-        self._servers: list[grpc.aio.Server] = []
+        self._servers: list[GrpcServer] = []
         self._registration = Registration(phase=RegistrationPhase.WAITING, since=clock())
         self._changed = asyncio.Event()
 
@@ -102,8 +103,8 @@ class KubeletServer:
 
     async def start(self) -> None:
         try:
-            await self._listen(self._service_file, self._service_handlers())
-            await self._listen(self._registration_file, [self._registration_handler()])
+            await self._listen(self._service_file, self._service_methods())
+            await self._listen(self._registration_file, self._registration_methods())
         except BaseException:
             await self.stop(grace=0)
             raise
@@ -122,59 +123,39 @@ class KubeletServer:
             await self._changed.wait()
         return self._registration
 
-    async def _listen(self, file: SocketFile, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+    async def _listen(self, file: SocketFile, methods: Mapping[str, Method]) -> None:
         file.prepare()
-        server = grpc.aio.server(options=_OPTIONS)
-        self._servers.append(server)
-        server.add_generic_rpc_handlers(tuple(handlers))
+        server = GrpcServer(methods)
         try:
-            server.add_insecure_port(f"unix:{file.hidden}")
-        except RuntimeError as error:
+            await server.listen(file.hidden)
+        except OSError as error:
             raise OutsideError(f"cannot listen: {error}", where=str(file.path)) from error
-        await server.start()
+        self._servers.append(server)
         file.show()
 
-    def _service_handlers(self) -> list[grpc.GenericRpcHandler]:
-        dra: dict[str, Method] = {
-            "NodePrepareResources": grpc.unary_unary_rpc_method_handler(
-                self._prepare,
-                request_deserializer=dra_pb2.NodePrepareResourcesRequest.FromString,
-                response_serializer=dra_pb2.NodePrepareResourcesResponse.SerializeToString,
-            ),
-            "NodeUnprepareResources": grpc.unary_unary_rpc_method_handler(
-                self._unprepare,
-                request_deserializer=dra_pb2.NodeUnprepareResourcesRequest.FromString,
-                response_serializer=dra_pb2.NodeUnprepareResourcesResponse.SerializeToString,
-            ),
-        }
-        watch: dict[str, Method] = {
-            "NodeWatchResources": grpc.unary_stream_rpc_method_handler(
-                self._watch,
-                request_deserializer=health_pb2.NodeWatchResourcesRequest.FromString,
-                response_serializer=health_pb2.NodeWatchResourcesResponse.SerializeToString,
+    def _service_methods(self) -> dict[str, Method]:
+        methods: dict[str, Method] = {}
+        for name in codec.DRA_SERVICES.values():
+            methods[f"/{name}/NodePrepareResources"] = _unary(
+                dra_pb2.NodePrepareResourcesRequest.FromString, self._prepare
             )
-        }
-        served = [grpc.method_handlers_generic_handler(name, dra) for name in codec.DRA_SERVICES.values()]
+            methods[f"/{name}/NodeUnprepareResources"] = _unary(
+                dra_pb2.NodeUnprepareResourcesRequest.FromString, self._unprepare
+            )
         if self._health:
-            served += [grpc.method_handlers_generic_handler(name, watch) for name in codec.HEALTH_SERVICES.values()]
-        return served
+            for name in codec.HEALTH_SERVICES.values():
+                methods[f"/{name}/NodeWatchResources"] = Streaming(self._watch)
+        return methods
 
-    def _registration_handler(self) -> grpc.GenericRpcHandler:
-        methods: dict[str, Method] = {
-            "GetInfo": grpc.unary_unary_rpc_method_handler(
-                self._get_info,
-                request_deserializer=registration_pb2.InfoRequest.FromString,
-                response_serializer=registration_pb2.PluginInfo.SerializeToString,
-            ),
-            "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(
-                self._notify,
-                request_deserializer=registration_pb2.RegistrationStatus.FromString,
-                response_serializer=registration_pb2.RegistrationStatusResponse.SerializeToString,
+    def _registration_methods(self) -> dict[str, Method]:
+        return {
+            f"/{codec.REGISTRATION}/GetInfo": _unary(registration_pb2.InfoRequest.FromString, self._get_info),
+            f"/{codec.REGISTRATION}/NotifyRegistrationStatus": _unary(
+                registration_pb2.RegistrationStatus.FromString, self._notify
             ),
         }
-        return grpc.method_handlers_generic_handler(codec.REGISTRATION, methods)
 
-    async def _get_info(self, request: registration_pb2.InfoRequest, context: object) -> registration_pb2.PluginInfo:
+    async def _get_info(self, request: registration_pb2.InfoRequest) -> registration_pb2.PluginInfo:
         return registration_pb2.PluginInfo(
             type=codec.PLUGIN_TYPE,
             name=self._driver,
@@ -183,7 +164,7 @@ class KubeletServer:
         )
 
     async def _notify(
-        self, request: registration_pb2.RegistrationStatus, context: object
+        self, request: registration_pb2.RegistrationStatus
     ) -> registration_pb2.RegistrationStatusResponse:
         phase = RegistrationPhase.REGISTERED if request.plugin_registered else RegistrationPhase.REFUSED
         if phase is RegistrationPhase.REFUSED:
@@ -191,9 +172,7 @@ class KubeletServer:
         self._change(phase=phase, error=request.error, notifications=self._registration.notifications + 1)
         return registration_pb2.RegistrationStatusResponse()
 
-    async def _prepare(
-        self, request: dra_pb2.NodePrepareResourcesRequest, context: object
-    ) -> dra_pb2.NodePrepareResourcesResponse:
+    async def _prepare(self, request: dra_pb2.NodePrepareResourcesRequest) -> dra_pb2.NodePrepareResourcesResponse:
         claims = codec.read_claims(request.claims)
         try:
             given = await self._handler.prepare(claims)
@@ -204,7 +183,7 @@ class KubeletServer:
         return codec.write_prepared({claim.uid: given.get(claim.uid, missing) for claim in claims})
 
     async def _unprepare(
-        self, request: dra_pb2.NodeUnprepareResourcesRequest, context: object
+        self, request: dra_pb2.NodeUnprepareResourcesRequest
     ) -> dra_pb2.NodeUnprepareResourcesResponse:
         claims = codec.read_claims(request.claims)
         try:
@@ -215,13 +194,12 @@ class KubeletServer:
         missing = "the driver gave no answer for this claim"
         return codec.write_unprepared({claim.uid: given.get(claim.uid, missing) for claim in claims})
 
-    async def _watch(
-        self, request: health_pb2.NodeWatchResourcesRequest, context: object
-    ) -> AsyncIterator[health_pb2.NodeWatchResourcesResponse]:
+    async def _watch(self, request: bytes) -> AsyncGenerator[bytes, None]:
+        _read(health_pb2.NodeWatchResourcesRequest.FromString, request)
         watch = self._handler.watch_health()
         try:
             async for devices in watch:
-                yield codec.write_health(devices)
+                yield codec.write_health(devices).SerializeToString()
         finally:
             # The kubelet is gone; a generator shall know now, and not when it is collected.
             if isinstance(watch, AsyncGenerator):
@@ -233,6 +211,20 @@ class KubeletServer:
         self._changed = asyncio.Event()
         if self._on_change is not None:
             self._on_change(self._registration)
+
+
+def _read(parse: Callable[[bytes], _Asked], request: bytes) -> _Asked:
+    try:
+        return parse(request)
+    except DecodeError as error:
+        raise StatusError(Code.INTERNAL, f"the request cannot be read: {error}") from error
+
+
+def _unary(parse: Callable[[bytes], _Asked], handler: Callable[[_Asked], Awaitable[Message]]) -> Unary:
+    async def serve(request: bytes) -> bytes:
+        return (await handler(_read(parse, request))).SerializeToString()
+
+    return Unary(serve)
 
 
 def _describe(doing: str, claims: Sequence[ClaimRef], error: Exception) -> str:

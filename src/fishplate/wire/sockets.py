@@ -2,8 +2,8 @@
 
 The mode of a socket file is the only lock on it. A server binds to a hidden name beside the wanted one (the kubelet
 ignores names that start with a dot), the mode is set, and when it answers the file is renamed: that replaces a stale
-socket in one step and shows nobody a socket that does not work yet. It also keeps grpc from deleting, when it shuts
-down, a file of that name that a successor has put there meanwhile.
+socket in one step and shows nobody a socket that does not work yet. It also keeps asyncio from deleting, when a
+server ends (Python 3.13), a file of that name that a successor has put there meanwhile.
 """
 
 from __future__ import annotations

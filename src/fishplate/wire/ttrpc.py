@@ -31,16 +31,25 @@ class Kind(enum.IntEnum):
 
 
 class Code(enum.IntEnum):
-    """gRPC's codes, those that occur here."""
+    """gRPC's codes, which ttrpc has too."""
 
     OK = 0
+    CANCELLED = 1
     UNKNOWN = 2
     INVALID_ARGUMENT = 3
     DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
     RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
     ABORTED = 10
+    OUT_OF_RANGE = 11
     UNIMPLEMENTED = 12
     INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
 
 
 class StatusError(OutsideError):
