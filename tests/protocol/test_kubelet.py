@@ -125,3 +125,56 @@ def test_a_driver_without_health_says_so(kubelet_binary: Path, tmp_path: Path) -
             await peer.ask("watch", socket=str(paths.service), version="v1", count=1)
 
     run(kubelet_binary, tmp_path, body, health=False)
+
+
+def test_a_health_stream_ends_as_unavailable_when_the_driver_stops(kubelet_binary: Path, tmp_path: Path) -> None:
+    async def body(peer: Peer, server: KubeletServer, handler: Claims, paths: SocketPaths) -> None:
+        handler.tell([healthy("ib0")])
+        watch = asyncio.create_task(peer.ask("watch", socket=str(paths.service), version="v1", count=2))
+        await until(lambda: handler.watching == 1)
+        await server.stop(grace=600)  # a stream has no end of its own: nobody waits for it
+        assert handler.watching == 0
+        with pytest.raises(PeerError, match="Unavailable"):
+            await watch
+
+    run(kubelet_binary, tmp_path, body)
+
+
+def test_a_health_stream_of_many_large_answers_arrives_whole(kubelet_binary: Path, tmp_path: Path) -> None:
+    async def body(peer: Peer, server: KubeletServer, handler: Claims, paths: SocketPaths) -> None:
+        devices = [healthy(f"ib{number}", message="m" * 1000) for number in range(100)]
+        handler.tell(devices)
+        watch = asyncio.create_task(peer.ask("watch", socket=str(paths.service), version="v1", count=30))
+        while not watch.done():
+            handler.tell(devices)
+            await asyncio.sleep(0)
+        answers = await watch
+        assert [len(answer) for answer in answers] == [100] * 30
+        assert all(one["message"] == "m" * 1000 for answer in answers for one in answer)
+        await until(lambda: handler.watching == 0)  # the client is gone
+
+    run(kubelet_binary, tmp_path, body)
+
+
+@pytest.mark.parametrize(("claims", "fits"), [(11_000, True), (12_000, False)])
+def test_a_request_may_have_a_megabyte(kubelet_binary: Path, tmp_path: Path, claims: int, fits: bool) -> None:
+    async def body(peer: Peer, server: KubeletServer, handler: Claims, paths: SocketPaths) -> None:
+        many = [{**CLAIM, "uid": f"{number:0>80}"} for number in range(claims)]  # 93 bytes each
+        ask = peer.ask("unprepare", socket=str(paths.service), version="v1", claims=many)
+        if fits:
+            assert len(await ask) == claims
+        else:
+            with pytest.raises(PeerError, match="ResourceExhausted"):
+                await ask
+
+    run(kubelet_binary, tmp_path, body)
+
+
+def test_a_kubelet_that_calls_for_long_is_not_taken_for_a_flood(kubelet_binary: Path, tmp_path: Path) -> None:
+    """grpc-go measures the line with a PING for each answer."""
+
+    async def body(peer: Peer, server: KubeletServer, handler: Claims, paths: SocketPaths) -> None:
+        await peer.ask("rounds", socket=str(paths.service), claims=[CLAIM], count=3000)
+        assert len(handler.asked) == 6000
+
+    run(kubelet_binary, tmp_path, body)

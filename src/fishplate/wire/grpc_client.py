@@ -108,7 +108,8 @@ class _Asked:
         self.reader = messages.MessageReader(MAX_ANSWER)
         self.answers: deque[bytes] = deque()
         self.outcome: tuple[int, str] | None = None  # the status, once there is one
-        self.has_ended = False
+        self.is_asked = False  # we have said all
+        self.has_ended = False  # the server has, or will not
         self.unread = 0  # bytes whose room the server has not got back
         self.changed = asyncio.Event()
 
@@ -153,6 +154,10 @@ class _ClientConnection(Connection):
             if asked.stream > goaway.last_stream:
                 asked.end(Code.UNAVAILABLE, "the server is stopping")
 
+    def is_over(self, stream: int) -> bool:
+        asked = self._asked.get(stream)
+        return asked is None or asked.has_ended
+
     # Asking.
 
     def ask(self, path: str, timeout: float | None) -> _Asked:
@@ -169,6 +174,7 @@ class _ClientConnection(Connection):
         with contextlib.suppress(ProtocolError, ConnectionResetError):
             await self.send(asked.stream, request)
             self.h2.end_stream(asked.stream)
+            asked.is_asked = True
         self.flush()
 
     async def next_answer(self, asked: _Asked) -> bytes | None:
@@ -187,7 +193,7 @@ class _ClientConnection(Connection):
 
     def forget(self, asked: _Asked) -> None:
         del self._asked[asked.stream]
-        if not asked.has_ended:
+        if not asked.has_ended or not asked.is_asked:
             self.reset(asked.stream, Reason.CANCEL)
             self.flush()
 

@@ -77,6 +77,10 @@ class Connection(asyncio.BufferedProtocol):
     def on_lost(self, reason: str) -> None:
         raise NotImplementedError
 
+    def is_over(self, stream: int) -> bool:
+        """Whether nobody wants more on this stream."""
+        raise NotImplementedError
+
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -141,17 +145,17 @@ class Connection(asyncio.BufferedProtocol):
         """As fast as the peer allows. The last piece is not flushed, so that what follows can travel with it."""
         view = memoryview(data)
         while view:
-            if self.transport is None:
-                raise ConnectionResetError("the connection is gone")
+            if self.transport is None or self.is_over(stream):
+                raise ConnectionResetError("nobody listens any more")
             room = 0 if self._paused else min(self.h2.local_flow_control_window(stream), MAX_FRAME, len(view))
             if room <= 0:
                 await self._wait_for_room(stream)
                 continue
             self.h2.send_data(stream, view[:room])
+            self.gate.earn(room / 1024)  # the peer must give us as much room again, in frames of its own
             view = view[room:]
             if view:
                 self.flush()
-        self.gate.earn(len(data) / 1024)
 
     async def _wait_for_room(self, stream: int) -> None:
         self.flush()

@@ -144,6 +144,9 @@ class ServerConnection(Connection):
             self._drop(stream)
         self._server.leave(self)
 
+    def is_over(self, stream: int) -> bool:
+        return stream not in self._calls
+
     def pause_writing(self) -> None:
         """The peer does not read: whatever it asked now, the answer would pile up here."""
         super().pause_writing()
@@ -251,15 +254,13 @@ class ServerConnection(Connection):
                         await self._answer(stream, call, answer)
                         self.flush()
         except Exception as error:  # whatever a handler raises must become an answer
-            if stream in self._calls:
+            if not self.is_over(stream):
                 self._end(stream, *_describe(error))
         else:
             self._end(stream, Code.OK, "")
 
     async def _answer(self, stream: int, call: _Call, answer: bytes) -> None:
-        if stream not in self._calls:
-            raise ConnectionResetError("the call is over")
-        if not call.is_answering:
+        if not call.is_answering and not self.is_over(stream):
             call.is_answering = True
             self.h2.send_headers(stream, messages.write_answer_head())
         await self.send(stream, messages.write_message(answer))
