@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fishplate.errors import OutsideError
+from fishplate.wire import kubelet_codec as codec
+from fishplate.wire.grpc_client import Channel
 from fishplate.wire.kubelet import ClaimRef, Prepared
 from fishplate.wire.kubelet_client import Kubelet
 from fishplate.wire.kubelet_server import (
@@ -20,9 +22,11 @@ from fishplate.wire.kubelet_server import (
     SocketPaths,
     plan_socket_paths,
 )
+from fishplate.wire.ttrpc import Code, StatusError
 from tests.recording import Claims, healthy, until
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 CLAIMS = [ClaimRef(namespace="ns", name="nic", uid="u1"), ClaimRef(namespace="ns", name="gpu", uid="u2")]
@@ -178,5 +182,47 @@ def test_nothing_is_left_of_a_start_that_failed(tmp_path: Path) -> None:
             await server.start()
         assert files(tmp_path) == []
         assert not paths.registration.exists()
+
+    asyncio.run(test())
+
+
+def test_a_request_that_is_no_protobuf_is_refused_and_nobody_is_asked(tmp_path: Path) -> None:
+    async def test() -> None:
+        handler, paths = Claims(), plan(tmp_path)
+        names = [f"/{service}/NodePrepareResources" for service in codec.DRA_SERVICES.values()]
+        names += [f"/{service}/NodeWatchResources" for service in codec.HEALTH_SERVICES.values()]
+        async with KubeletServer(handler, driver="dra.net", paths=paths), Channel(paths.service) as channel:
+            for name in names:
+                with pytest.raises(StatusError, match="cannot be read") as caught:
+                    await channel.call(name, b"\xff\xff", timeout=5)
+                assert caught.value.code == Code.INTERNAL
+        assert (handler.asked, handler.watching) == ([], 0)
+
+    asyncio.run(test())
+
+
+def test_a_clean_stop_waits_for_a_prepare_but_not_for_a_health_stream(tmp_path: Path) -> None:
+    async def test() -> None:
+        handler, paths, go_on = Claims(), plan(tmp_path), asyncio.Event()
+        prepare = handler.prepare
+
+        async def slow(claims: Sequence[ClaimRef]) -> Mapping[str, Prepared]:
+            await go_on.wait()
+            return await prepare(claims)
+
+        handler.prepare = slow  # type: ignore[method-assign]
+        server = KubeletServer(handler, driver="dra.net", paths=paths)
+        await server.start()
+        async with await Kubelet.register(paths.registration) as kubelet:
+            prepared = asyncio.create_task(kubelet.prepare(CLAIMS))
+            watch = kubelet.watch_health()
+            await anext(watch)
+            stop = asyncio.create_task(server.stop(grace=600))
+            await until(lambda: handler.watching == 0)
+            go_on.set()
+            assert set(await prepared) == {"u1", "u2"}
+            await stop
+            with pytest.raises(OutsideError, match="UNAVAILABLE: the server is stopping"):
+                await anext(watch)
 
     asyncio.run(test())
