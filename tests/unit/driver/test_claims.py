@@ -40,9 +40,7 @@ def test_which_containers_use_a_claim_and_which_of_its_requests() -> None:
 def test_a_pod_that_asks_the_old_way_is_known_by_its_mappings() -> None:
     extended = {
         "resourceClaimName": "trainer-extended-resources-y",
-        "requestMappings": [
-            {"containerName": "plain", "resourceName": "rdma/ib", "requestName": "container-3-request-0"}
-        ],
+        "requestMappings": [{"containerName": "plain", "resourceName": "rdma/ib", "requestName": "c-3-request-0"}],
     }
     pod = msgspec.convert({**POD, "status": {"extendedResourceClaimStatus": extended}}, Pod)
     assert consumer_of(pod, "trainer-extended-resources-y").containers == {"plain": ("c-3-request-0",)}
