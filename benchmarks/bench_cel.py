@@ -41,7 +41,7 @@ Raw: TypeAlias = "dict[str, object]"
 _ROUNDS = 6
 _NICS = 8
 # A smaller fleet for the long list: the time for a device does not depend on how many there are.
-_SAMPLE = 4
+_SAMPLE = 8
 _DRIVER = "dra.net"
 _NIC = 'device.attributes["dra.net"]'
 SELECTORS = {
