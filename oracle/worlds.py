@@ -78,7 +78,7 @@ class WorldMaker(Parts):
         if not self.early and random.random() < 0.2:
             gates[LISTS] = self.lists = True
             # With little else in the way, so that values decide.
-            self.theme = {name for name in self.theme if random.random() < 0.3}
+            self.theme = {name for name in _THEMES if name in self.theme and random.random() < 0.3}
         pools = [(driver, name) for driver in DRIVERS for name in (NODE, "pool-b", "shared")]
         chosen = random.sample(pools, random.choice((1, 2, 2, 3, 3)))
         if random.random() < 0.02:
