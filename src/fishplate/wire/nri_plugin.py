@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 NRI_VERSION = "v0.12.2"  # what we tell of ourselves: the version that nri.proto follows
 FIRST_WAIT = 0.1  # seconds; a socket that is not there costs nothing to try
-LONGEST_WAIT = 5.0
+LONGEST_WAIT = 1.0  # a pod that starts meanwhile is seen by nobody
 # Runtimes take plugins in one by one, and a hanging one holds up the others for 7 s; so we wait longer than that.
 SETTLE = 30.0
 
