@@ -7,8 +7,8 @@ import subprocess
 import time
 from multiprocessing.connection import Connection
 
-from fishplate.driver.inventory import NodeInventory
-from fishplate.driver.survey import Allowance, Cause, Survey
+from fishplate.driver.inventory import Cause, NodeInventory
+from fishplate.driver.survey import Allowance, Survey
 from fishplate.node.events import KernelEvents
 from fishplate.topology.inventory import Inventory
 
@@ -36,9 +36,8 @@ def _inside(pipe: Connection, events: int) -> None:
 
 async def _count(events: int) -> tuple[int, float]:
     causes: list[Cause] = []
-    survey = Survey(
-        NodeInventory(Inventory), allowance=Allowance(2.0, 5), interval=600.0, on_scan=lambda c, _: causes.append(c)
-    )
+    inventory = NodeInventory(Inventory, on_scan=lambda cause, _: causes.append(cause))
+    survey = Survey(inventory, allowance=Allowance(2.0, 5), interval=600.0)
     tasks = [asyncio.create_task(survey.run()), asyncio.create_task(survey.listen(KernelEvents()))]
     await asyncio.sleep(0.5)
     began = time.monotonic()

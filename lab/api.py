@@ -29,7 +29,9 @@ class ApiClient:
         self._idle: list[http.client.HTTPSConnection] = []
 
     def request(self, method: str, path: str, body: Object | None = None, *, kind: str = "application/json") -> Object:
-        status, data = self._send(method, path, json.dumps(body).encode() if body is not None else None, kind)
+        # Without spaces, as every client of Kubernetes writes: claims' parameters are stored byte by byte.
+        text = json.dumps(body, separators=(",", ":")).encode() if body is not None else None
+        status, data = self._send(method, path, text, kind)
         if status >= 400:
             raise ApiError(status, data.decode(errors="replace")[:1000], f"{method} {path}")
         return msgspec.json.decode(data, type=dict[str, object])

@@ -84,6 +84,8 @@ class DriverNode:
         for peer in list(self._peers):
             self.end_peer(peer)
         self._runner.close()
+        if (self.directory / "driver.log").exists():
+            print(f"-- log of the driver on {self.name}\n{self.log}")  # shown where the test fails
 
     # -- the driver ----------------------------------------------------------------------------------------------
 

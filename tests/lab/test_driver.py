@@ -384,7 +384,7 @@ def requests(lab: Lab) -> list[tuple[str, str, int]]:
 
 
 def test_the_driver_is_no_larger_than_upstreams(driver: Lab) -> None:
-    """After all the pods above. DRANET 1.4.0 took 58 MB after its start in such a machine, and 67 to 77 MB after pods."""
+    """After all the pods above. DRANET 1.4.0 took 58 MB after its start in such a machine, 67 to 77 after pods."""
     for node in driver.nodes:
         status = dict(re.findall(r"^(\w+):\s*(\d+)", node.run(FIND_DRIVER).stdout, re.MULTILINE))
         assert int(status["VmRSS"]) * 1024 <= 58_000_000

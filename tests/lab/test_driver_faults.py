@@ -16,7 +16,7 @@ from lab.bare import bare_node
 from lab.session import Lab
 from oracle.peers import PeerError
 from tests.integration.cluster_kit import DRA, SLICES, ClusterKit, allocated
-from tests.integration.driver_node import DriverNode, wait_for
+from tests.integration.driver_node import DriverNode, free_port, wait_for
 
 pytestmark = pytest.mark.lab
 
@@ -342,7 +342,7 @@ def test_a_second_driver_on_the_node_refuses_to_start(kit: ClusterKit, node: Dri
     start(kit, node)
     first = node._process
     node._process = None
-    node.launch()
+    node.launch("--bind-address", f"127.0.0.1:{free_port()}")
     assert node.ended() == 3
     assert "is in use" in node.log
     node._process = first

@@ -132,8 +132,8 @@ class Preparer:
     async def _plan(self, claim: AllocatedClaim) -> Claim:
         """What preparing would give, decided before anything is touched."""
         results = claim.results(self._rules.driver)
-        if any(self._inventory.nic(result.device) is None for result in results):
-            await self._inventory.rescan()
+        if not all(self._inventory.is_current(result.device) for result in results):
+            await self._inventory.rescan("claim")
         held: list[Held] = []
         nccl = False
         for result in results:

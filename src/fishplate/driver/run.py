@@ -21,7 +21,7 @@ from fishplate.driver.feature_file import FeatureFile
 from fishplate.driver.filter import DEFAULT_FILTER, compile_filter
 from fishplate.driver.health import HealthBoard
 from fishplate.driver.http import serve_pages
-from fishplate.driver.inventory import NodeInventory
+from fishplate.driver.inventory import Cause, NodeInventory
 from fishplate.driver.memory import give_back
 from fishplate.driver.metered import MeteredDra, MeteredNri
 from fishplate.driver.metrics import Metrics
@@ -34,10 +34,11 @@ from fishplate.driver.reporter import Reporter
 from fishplate.driver.sharing import SharedClaims
 from fishplate.driver.status import StatusWriter
 from fishplate.driver.store import open_store
-from fishplate.driver.survey import Allowance, Cause, Survey
+from fishplate.driver.survey import Allowance, Survey
 from fishplate.errors import FishplateError, OutsideError
 from fishplate.hardware.catalog import load_catalog
 from fishplate.k8s.api import Api, connect
+from fishplate.node import rdma
 from fishplate.node.events import KernelEvents
 from fishplate.node.metadata import DeviceId, Provider, Refresher, choose_provider
 from fishplate.node.scan import scan
@@ -65,7 +66,7 @@ class Driver:
         self._filter = compile_filter(DEFAULT_FILTER if options.filter is None else options.filter)
         self._catalog = load_catalog()
         self._size = self._catalog.find(options.size) if options.size else None
-        self._inventory = NodeInventory(self._scan)
+        self._inventory = NodeInventory(self._scan, still_there=self._is_still_there, on_scan=self._on_scan)
         self._store = open_store(options.db_path)
         self._health = HealthBoard(node)
         self._publisher = Publisher(
@@ -135,7 +136,6 @@ class Driver:
             self._inventory,
             allowance=Allowance(options.inventory_min_poll_interval, options.inventory_poll_burst),
             interval=options.inventory_max_poll_interval,
-            on_scan=self._on_scan,
         )
         self._facts: Refresher | None = None
         self._pages = Pages(
@@ -149,7 +149,11 @@ class Driver:
     # -- life ----------------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        pages = await serve_pages(*self._options.listen, self._pages.by_path)
+        try:
+            pages = await serve_pages(*self._options.listen, self._pages.by_path)
+        except OSError as error:
+            where = f"--bind-address {self._options.bind_address}"
+            raise OutsideError(error.strerror or str(error), where=where, remedy="give another port") from error
         try:
             await self._start()
             async with asyncio.TaskGroup() as group:
@@ -171,8 +175,7 @@ class Driver:
         self._survey.request()
 
     async def _start(self) -> None:
-        inventory = await self._inventory.rescan()
-        self._on_scan("start", inventory)
+        inventory = await self._inventory.rescan("start")
         await self._wait_for_api()
         self._preparer.restore()
         self._preparer.follow(inventory)
@@ -237,6 +240,10 @@ class Driver:
     def _scan(self) -> Inventory:
         with self.metrics.scan_seconds.time():
             return scan(Tree(self._options.root), catalog=self._catalog, size=self._size)
+
+    def _is_still_there(self, nic: Nic) -> bool:
+        tree = Tree(self._options.root)
+        return all(rdma.is_still_there(tree, device) for device in nic.rdma)
 
     def _on_scan(self, cause: Cause, inventory: Inventory) -> None:
         self.metrics.scans.of(cause).inc()

@@ -18,6 +18,7 @@ from fishplate.driver.records import Claim, Held
 from fishplate.errors import FishplateError
 from fishplate.k8s.api import Api, ConflictError, RefusedError
 from fishplate.k8s.client import NotFoundError
+from fishplate.k8s.resource import LiveMeta
 
 _MAX_MESSAGE = 1024
 _MAX_BACKOFF_S = 60.0
@@ -56,6 +57,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             "metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid},
             "status": {"devices": self.devices},
         }
+
+
+class _ToldStatus(msgspec.Struct, frozen=True):
+    devices: tuple[dict[str, object], ...] = ()
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """A claim, as far as its drivers told of their devices."""
+
+    metadata: LiveMeta
+    status: _ToldStatus = _ToldStatus()
 
 
 def report_prepared(claim: Claim, *, driver: str) -> Report:
@@ -149,11 +161,29 @@ class StatusWriter:
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))
                 backoff = min(backoff * 2, _MAX_BACKOFF_S)
 
+    async def _apply(self, path: str, report: Report) -> None:
+        """Server-side apply, as upstream. For a claim with parameters the API server may refuse it: on the way through
+        apply their JSON comes out in another order of keys, and then the allocation counts as changed (seen on 1.36).
+        A JSON Patch of our own entries leaves the order alone. Parameters written with spaces survive neither; then
+        the status stays unwritten, and the log and an event say what there is to say."""
+        try:
+            await self._api.apply(path, report.body(), manager=self._manager)
+        except RefusedError as error:
+            if "status.allocation" not in error.what:
+                raise
+            claim = await self._api.get(path.removesuffix("/status"), _Told)
+            if claim.metadata.uid != report.uid:
+                raise ConflictError("another claim has its name", where=path) from error
+            ours = msgspec.to_builtins(report.devices)
+            others = [one for one in claim.status.devices if one.get("driver") != report.devices[0].driver]
+            test = {"op": "test", "path": "/metadata/resourceVersion", "value": claim.metadata.resource_version}
+            await self._api.patch(path, [test, {"op": "add", "path": "/status/devices", "value": [*others, *ours]}])
+
     async def _write(self, report: Report) -> bool:
         """True when there is no more to do for this report."""
         path = claim_path(report.namespace, report.name) + "/status"
         try:
-            await self._api.apply(path, report.body(), manager=self._manager)
+            await self._apply(path, report)
             faults.reach("status.applied")
             self._on_write("success")
             self._said[report.uid] = report

@@ -9,12 +9,9 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterable, Callable
-from typing import Literal
 
-from fishplate.driver.inventory import NodeInventory
-from fishplate.topology.inventory import Inventory
+from fishplate.driver.inventory import Cause, NodeInventory
 
-Cause = Literal["start", "event", "request", "clock"]
 _log = logging.getLogger("fishplate.survey")
 
 
@@ -47,12 +44,10 @@ class Survey:
         *,
         allowance: Allowance,
         interval: float,
-        on_scan: Callable[[Cause, Inventory], None],
     ) -> None:
         self._inventory = inventory
         self._allowance = allowance
         self._interval = interval
-        self._on_scan = on_scan
         self._wake = asyncio.Event()
         self._cause: Cause = "start"
 
@@ -75,7 +70,7 @@ class Survey:
             await asyncio.sleep(self._allowance.wait_s())
             self._wake.clear()  # whatever happened up to here is seen by the scan that starts now
             try:
-                self._on_scan(cause, await self._inventory.rescan())
+                await self._inventory.rescan(cause)
             except Exception:
                 # A scan reports what it cannot read; anything else is a fault of ours, and the old inventory stands.
                 _log.exception("the host could not be scanned")

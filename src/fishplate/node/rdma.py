@@ -14,6 +14,7 @@ from fishplate.node.tree import Tree, natural_key
 from fishplate.topology.inventory import CharDevice, CharKind, Gid, LinkLayer, Port, RdmaDevice
 
 _CLASS = "/sys/class/infiniband"
+_VERBS = "/sys/class/infiniband_verbs"
 _MAX_TABLE = 1024  # GID and P_Key tables have at most a few hundred slots
 _EMPTY_GUID = {"", "0000:0000:0000:0000"}
 _EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
@@ -40,6 +41,18 @@ def read_rdma_devices(tree: Tree) -> tuple[Found, ...]:
 def read_rdma_cm(tree: Tree) -> CharDevice | None:
     """The connection manager's node, shared by all devices."""
     return _char_device(tree, "/sys/class/misc/rdma_cm", "rdma_cm", "rdma_cm")
+
+
+def is_still_there(tree: Tree, device: RdmaDevice) -> bool:
+    """Whether the verbs nodes of a device that was read before are still this device's. Numbers are handed out anew
+    when a driver is loaded again, so an old number may be another device's by now."""
+    nodes = [node for node in device.char_devices if node.kind == "uverbs"]
+    return tree.is_dir(f"{_CLASS}/{device.name}") and all(
+        tree.text(f"{_VERBS}/{name}/ibdev") == device.name
+        and tree.text(f"{_VERBS}/{name}/dev") == f"{node.major}:{node.minor}"
+        for node in nodes
+        for name in [node.path.rpartition("/")[2]]
+    )
 
 
 def _read_device(tree: Tree, name: str, nodes: tuple[CharDevice, ...]) -> Found | None:
@@ -170,7 +183,7 @@ def _guid(tree: Tree, path: str) -> str:
 def _read_char_devices(tree: Tree) -> dict[str, tuple[CharDevice, ...]]:
     """RDMA device name → its nodes. A device with several ports has one umad and one issm for each."""
     kinds: tuple[tuple[str, CharKind], ...] = (
-        ("/sys/class/infiniband_verbs", "uverbs"),
+        (_VERBS, "uverbs"),
         ("/sys/class/infiniband_mad", "umad"),
         ("/sys/class/infiniband_mad", "issm"),
         ("/sys/class/infiniband_cm", "ucm"),

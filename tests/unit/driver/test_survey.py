@@ -1,7 +1,7 @@
 import asyncio
 
-from fishplate.driver.inventory import NodeInventory
-from fishplate.driver.survey import Allowance, Cause, Survey
+from fishplate.driver.inventory import Cause, NodeInventory
+from fishplate.driver.survey import Allowance, Survey
 from fishplate.driver.turns import Turns
 from fishplate.topology.inventory import Inventory
 
@@ -22,7 +22,7 @@ async def _count_scans(requests: int) -> list[Cause]:
         causes.append(cause)
         scanned.set()
 
-    survey = Survey(NodeInventory(Inventory), allowance=Allowance(0.05, 1), interval=60.0, on_scan=note)
+    survey = Survey(NodeInventory(Inventory, on_scan=note), allowance=Allowance(0.05, 1), interval=60.0)
     task = asyncio.create_task(survey.run())
     await scanned.wait()
     scanned.clear()
@@ -50,7 +50,8 @@ def test_a_scan_that_fails_does_not_end_the_survey() -> None:
             return Inventory()
 
         done = asyncio.Event()
-        survey = Survey(NodeInventory(scan), allowance=Allowance(0.0, 1), interval=0.01, on_scan=lambda *_: done.set())
+        inventory = NodeInventory(scan, on_scan=lambda *_: done.set())
+        survey = Survey(inventory, allowance=Allowance(0.0, 1), interval=0.01)
         task = asyncio.create_task(survey.run())
         await done.wait()
         task.cancel()
@@ -74,9 +75,9 @@ def test_whoever_asks_during_a_scan_gets_one_that_started_after_asking() -> None
             return Inventory()
 
         inventory = NodeInventory(scan)
-        first = asyncio.create_task(inventory.rescan())
+        first = asyncio.create_task(inventory.rescan("request"))
         await running.wait()
-        late = [asyncio.create_task(inventory.rescan()) for _ in range(5)]
+        late = [asyncio.create_task(inventory.rescan("request")) for _ in range(5)]
         await asyncio.sleep(0)
         gate.set()
         await asyncio.gather(first, *late)
