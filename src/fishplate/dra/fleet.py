@@ -13,6 +13,7 @@ from fishplate.dra.allocator import Allocation, allocate
 from fishplate.dra.budget import Budget
 from fishplate.dra.likeness import Likeness
 from fishplate.errors import AllocationError, BudgetError
+from fishplate.k8s.bulk import quiet_collector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -86,7 +87,8 @@ def group_keys(scene: Scene, nodes: Sequence[Node], claims: Sequence[ResourceCla
     except AllocationError:
         # Claims that make no sense fail before any device is looked at, on some nodes for a reason of the node's own.
         return [(node.name, node) for node in nodes]
-    return [(key if (key := likeness.describe(node)) is not None else node.name, node) for node in nodes]
+    with quiet_collector():
+        return [(key if (key := likeness.describe(node)) is not None else node.name, node) for node in nodes]
 
 
 def _ask(scene: Scene, node: Node, claims: Sequence[ResourceClaim], budget: Budget) -> Group:

@@ -12,7 +12,7 @@ free of counters and theirs alone. `describe` returns None for every other node,
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fishplate.dra.constraints import Comparable, comparable, find_attribute
 from fishplate.dra.oddities import find_oddities
@@ -50,14 +50,11 @@ class _Layout:
         self.symbols: dict[object, int] = {}
 
 
-class _Reader:
+class _Reader(NamedTuple):
     """Slices of one spelling: which of their columns are read, and the symbols of the devices in slices seen so far."""
 
-    __slots__ = ("read", "symbols")
-
-    def __init__(self, read: Callable[[tuple[int, ...]], object]) -> None:
-        self.read = read
-        self.symbols: dict[object, tuple[int, ...]] = {}
+    read: Callable[[tuple[int, ...]], object]
+    symbols: dict[object, tuple[int, ...]]
 
 
 def _has_twin(name: str, driver: str, present: tuple[str, ...]) -> bool:
@@ -141,19 +138,23 @@ class Likeness:
         reader = self._readers.get(spelling)
         if reader is None:
             reader = self._readers[spelling] = self._make_reader(spelling)
-        key = reader.read(columns)
-        found = reader.symbols.get(key)
+        read, known = reader
+        key = read(columns)
+        found = known.get(key)
         if found is None:
-            found = tuple(self._find_symbol(origin, device, in_use=False) for device in origin.spec.devices)
-            reader.symbols[key] = found
+            found = known[key] = tuple(
+                self._find_symbol(origin, device, in_use=False) for device in origin.spec.devices
+            )
         used = self._used.get(pool, _NONE)
-        symbols += [symbol for symbol, name in zip(found, names, strict=True) if symbol and name not in used]
+        for symbol, name in zip(found, names, strict=True):
+            if symbol and name not in used:
+                symbols.append(symbol)
         return True
 
     def _make_reader(self, spelling: int) -> _Reader:
         driver, names, _ = self._odd.spellings[spelling]
         positions = [names.index(name) for name in self._wanted_names(driver) if name in names]
-        return _Reader(itemgetter(*positions) if positions else _read_nothing)
+        return _Reader(itemgetter(*positions) if positions else _read_nothing, {})
 
     def _look_closely(self, origin: ResourceSlice, symbols: list[int]) -> bool:
         """Device by device; False if the slice must not be judged at all."""

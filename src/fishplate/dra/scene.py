@@ -50,6 +50,7 @@ class Scene:
         self.holdings = count_holdings(world.claims, consumable=profile.consumable)
         self.selectors = Selectors(profile)
         self._by_node: dict[str, list[ResourceSlice]] = {}
+        # Nodes with more to them than pools of one slice each, in the order of their drivers.
         self._irregular: set[str] = set()
         self._shared: list[ResourceSlice] = []
         self._index()
@@ -66,10 +67,15 @@ class Scene:
             if not name or (spec.shared_counters and everywhere):
                 self._shared.append(origin)
                 continue
-            if name in by_node:
-                by_node[name].append(origin)
-            else:
+            known = by_node.get(name)
+            if known is None:
                 by_node[name] = [origin]
+            elif len(known) == 1 and spec.driver < known[0].spec.driver:
+                known.insert(0, origin)
+            else:
+                if not known[-1].spec.driver < spec.driver:
+                    self._irregular.add(name)
+                known.append(origin)
             if (
                 spec.pool.resource_slice_count != 1
                 or spec.shared_counters
@@ -102,14 +108,7 @@ class Scene:
         if self._shared or not self.profile.sorts:
             return None
         slices = self._by_node.get(node.name, [])
-        if len(slices) < 2 and node.name not in self._irregular:
-            return slices
-        if len(slices) == 2 and node.name not in self._irregular:
-            first, second = slices
-            left, right = first.spec.driver, second.spec.driver
-            if left != right:
-                return slices if left < right else [second, first]
-        return self._order(slices)
+        return self._order(slices) if node.name in self._irregular else slices
 
     def _order(self, slices: list[ResourceSlice]) -> list[ResourceSlice] | None:
         for origin in slices:

@@ -31,7 +31,7 @@ def decode_slices(data: bytes, *, where: str = "") -> tuple[ResourceSlice, ...]:
     found: list[ResourceSlice] = []
     known: dict[DeviceAttribute, DeviceAttribute] = {}
     place = "the list"
-    with _quiet_collector():
+    with quiet_collector():
         try:
             for raw in _LIST.decode(data).items:
                 place = f"item {len(found)}"
@@ -43,6 +43,7 @@ def decode_slices(data: bytes, *, where: str = "") -> tuple[ResourceSlice, ...]:
                 where=where,
                 remedy="give the output of kubectl get -o json",
             ) from error
+    gc.freeze()
     return tuple(found)
 
 
@@ -54,7 +55,8 @@ def _share_attributes(origin: ResourceSlice, known: dict[DeviceAttribute, Device
 
 
 @contextmanager
-def _quiet_collector() -> Iterator[None]:
+def quiet_collector() -> Iterator[None]:
+    """For work that makes very many values without cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -62,4 +64,3 @@ def _quiet_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-        gc.freeze()
