@@ -41,7 +41,9 @@ def find_oddities(slices: Iterable[ResourceSlice]) -> Oddities:
 class _Finder:
     def __init__(self) -> None:
         self._odd: set[PoolID] = set()
+        # Where texts are the same on many nodes, one serves all: a survey then finds it in the processor's cache.
         self._drivers: dict[str, str] = {}
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._sheets: dict[int, Sheet] = {}
         self._capacities: dict[str, set[object]] = {}
         self._spellings: dict[Spelling, int] = {}
@@ -64,6 +66,7 @@ class _Finder:
         driver, devices = self._drivers.setdefault(spec.driver, spec.driver), spec.devices
         pool = (driver, spec.pool.name)
         names = tuple([device.name for device in devices])
+        names = self._names.setdefault(names, names)
         kinds = self._capacities.setdefault(driver, set())
         spellings = set()
         for device in devices:

@@ -152,5 +152,6 @@ class Scene:
             {identity: dict(held) for identity, held in old.capacity.items()},
         )
         for result in results:
-            later.holdings.add(result.devices.results, owner, consumable=self.profile.consumable)
+            for device in result.devices.results:
+                later.holdings.add(device, owner, consumable=self.profile.consumable)
         return later

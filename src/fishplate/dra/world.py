@@ -77,25 +77,13 @@ class Holdings(NamedTuple):
         held = self.devices.get(identity[:2])
         return None if held is None else held.get(identity[2])
 
-    def add(self, results: Iterable[DeviceRequestAllocationResult], owner: str, *, consumable: bool) -> None:
-        """Admin access holds nothing; a share holds capacity instead of the device.
-
-        A large fleet calls for tens of thousands of results, so the common one costs no call of its own."""
-        devices = self.devices
-        for result in results:
-            if result.admin_access:
-                continue
-            if consumable and result.share_id is not None:
-                self._add_share(result)
-                continue
-            pool = (result.driver, result.pool)
-            held = devices.get(pool)
-            if held is None:
-                devices[pool] = {result.device: owner}
-            else:
-                held[result.device] = owner
-
-    def _add_share(self, result: DeviceRequestAllocationResult) -> None:
+    def add(self, result: DeviceRequestAllocationResult, owner: str, *, consumable: bool) -> None:
+        """Admin access holds nothing; a share holds capacity instead of the device."""
+        if result.admin_access:
+            return
+        if not consumable or result.share_id is None:
+            self.devices.setdefault((result.driver, result.pool), {})[result.device] = owner
+            return
         identity = (result.driver, result.pool, result.device)
         self.shared.add(identity)
         if result.consumed_capacity is not None:
@@ -106,11 +94,25 @@ class Holdings(NamedTuple):
 
 
 def count_holdings(claims: Iterable[ResourceClaim], *, consumable: bool) -> Holdings:
+    """A large fleet has tens of thousands of results, so the common one costs no call, and its driver's name is kept
+    once: comparing with a text that lies elsewhere for each costs more than all the rest."""
     holdings = Holdings({}, set(), {})
+    devices, drivers = holdings.devices, dict[str, str]()
     for claim in claims:
         allocation = claim.status.allocation
-        if allocation is not None:
-            holdings.add(allocation.devices.results, str(claim), consumable=consumable)
+        if allocation is None:
+            continue
+        owner = str(claim)
+        for result in allocation.devices.results:
+            if result.admin_access or result.share_id is not None:
+                holdings.add(result, owner, consumable=consumable)
+                continue
+            pool = (drivers.setdefault(result.driver, result.driver), result.pool)
+            held = devices.get(pool)
+            if held is None:
+                devices[pool] = {result.device: owner}
+            else:
+                held[result.device] = owner
     return holdings
 
 
