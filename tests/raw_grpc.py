@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hpack import Encoder
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_PATIENCE_S = 15.0  # for the next bytes; a server that keeps silent fails the test and does not hang it
 HEAD = {
     ":method": "POST",
     ":scheme": "http",
@@ -111,7 +112,10 @@ class RawPeer:
 
     async def read(self) -> None:
         try:
-            data = await self.reader.read(1 << 16)
+            async with asyncio.timeout(_PATIENCE_S):
+                data = await self.reader.read(1 << 16)
+        except TimeoutError:
+            raise  # it is an OSError too
         except OSError:
             data = b""
         self.is_closed = not data

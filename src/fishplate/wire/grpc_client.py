@@ -193,6 +193,8 @@ class _ClientConnection(Connection):
 
     def forget(self, asked: _Asked) -> None:
         del self._asked[asked.stream]
+        asked.answers.clear()
+        self._give_room(asked)  # the connection's, which others need
         if not asked.has_ended or not asked.is_asked:
             self.reset(asked.stream, Reason.CANCEL)
             self.flush()

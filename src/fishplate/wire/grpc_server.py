@@ -1,6 +1,6 @@
 """A small gRPC server on a unix socket: unary calls and server streaming, which is all that the kubelet asks for.
 
-Why not grpcio: it takes 13 MB and eight threads of a process that may have 58 MB. Why not grpclib: it collects a
+Why not grpcio: it takes 12 MB and eight threads of a process that may have 58 MB. Why not grpclib: it collects a
 message of any announced length. The peers are programs of root (the socket's mode says so), but a broken one must not
 take the driver's memory or time, so each thing a peer can make us hold has a bound: connections, calls, bytes of
 requests, headers, frames that carry nothing (grpc_frames), and answers that it does not read (the handler then waits).
