@@ -110,7 +110,6 @@ class Verbosity(click.ParamType[int]):
 @click.option("--metadata-endpoint", default="", metavar="URL", help="Another address for Azure's metadata service.")
 @click.option("--node-features-file", default="", metavar="FILE", help="Fabric and NVLink domain for NFD, as a file.")
 @click.option("--publish-gpu-uuid", is_flag=True, help="The paired GPU's UUID on NICs: NVIDIA drivers before 0.5.")
-@click.option("--plugin-instance", default="", metavar="UID", help="Own sockets for a rolling update: the pod's UID.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Log lines.")
 def command(**flags: object) -> None:
     """Run the node driver: publish RDMA NICs, prepare claims, hand over exactly the devices allocated.
@@ -133,8 +132,12 @@ def command(**flags: object) -> None:
     flags["filter"] = flags.pop("filter_")
     options = Options(**flags)  # type: ignore[arg-type]
     _check(options.bind_address, options.nri_index, options.driver_name)
+    if options.injection == "nri" and not options.nri_socket:
+        raise UsageError("--injection nri needs an --nri-socket: nothing else would hand devices over")
+    if options.inventory_min_poll_interval < 0.1 or options.inventory_max_poll_interval < 1.0:
+        raise UsageError("scans without a pause", remedy="--inventory-min-poll-interval from 100ms, -max- from 1s")
     set_up_logging(options.log_format, options.verbosity)
-    os.umask(0o027)
+    os.umask(0o022)
     asyncio.run(run_driver(options))
 
 

@@ -10,6 +10,7 @@ by the CDI ids that a runtime shows (NRI 0.10). A runtime drops a plugin that is
 why CDI carries the devices wherever it can and this is the second belt.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
@@ -59,6 +60,7 @@ class Attacher:
         self._find_shared = find_shared
         self._on_missing = on_missing
         self._pods: dict[str, str] | None = None  # sandbox id → pod UID; None until the runtime has told
+        self._later: asyncio.Future[None] | None = None
         self.runtime: RuntimeInfo | None = None
 
     # -- connection ----------------------------------------------------------------------------------------------
@@ -74,6 +76,22 @@ class Attacher:
     def synchronize(self, pods: Sequence[Pod], containers: Sequence[Container]) -> Sequence[Update]:
         """What started while we were away cannot be given devices any more: it is reported, not repaired in silence."""
         self._pods = {pod.id: pod.uid for pod in pods}
+        self._report_missing(pods, containers)
+        if self._find_shared and self._store.shared:
+            self._later = asyncio.ensure_future(self._look_up(pods, containers))
+        return ()
+
+    async def _look_up(self, pods: Sequence[Pod], containers: Sequence[Container]) -> None:
+        """Pods that came to share a claim while we were away."""
+        assert self._find_shared is not None
+        for pod in pods:
+            try:
+                await self._find_shared(pod)
+            except InputError as error:
+                _log.warning("%s", error)
+        self._report_missing(pods, containers)
+
+    def _report_missing(self, pods: Sequence[Pod], containers: Sequence[Container]) -> None:
         by_id = {pod.id: pod for pod in pods}
         for container in containers:
             pod = by_id.get(container.pod_id)
@@ -84,14 +102,13 @@ class Attacher:
                 lacking = _lacking(wanted, container)
                 if lacking:
                     self._on_missing(Missing(claim, pod, container.name, tuple(node.path for node in lacking)))
-        return ()
 
     # -- life of a pod -------------------------------------------------------------------------------------------
 
     def run_pod_sandbox(self, pod: Pod) -> Awaitable[None] | None:
         if self._pods is not None:
             self._pods[pod.id] = pod.uid
-        if self._find_shared and self._store.shared and not self._store.claims_of(pod.uid):
+        if self._find_shared and self._store.shared:
             return self._find_shared(pod)
         return None
 
@@ -106,8 +123,9 @@ class Attacher:
         return None
 
     def runs(self, claim: Claim) -> bool:
-        """Whether the runtime has a pod that may use the claim. While nobody can tell, it does."""
-        if self._pods is None:
+        """Whether the runtime has a pod that may use the claim. While nobody can tell, it does; and of a claim that
+        pods share nobody can tell all of them."""
+        if self._pods is None or claim.shared:
             return True
         alive = set(self._pods.values())
         return any(consumer.uid in alive for consumer in claim.consumers)

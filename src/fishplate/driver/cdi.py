@@ -141,7 +141,9 @@ def _write_whole(path: Path, data: bytes) -> None:
     scratch = path.with_name(f".{path.name}.tmp")
     handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
     try:
-        os.write(handle, data)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
         os.fchmod(handle, _MODE)
         os.fsync(handle)
     finally:

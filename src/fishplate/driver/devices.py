@@ -28,18 +28,18 @@ def hold_device(result: DeviceRequestAllocationResult, inventory: Inventory, *, 
         nodes=_nodes(nic, inventory.rdma_cm, management=management),
         admin=bool(result.admin_access),
         share_id=result.share_id or "",
+        management=management,
         interface=nic.interface is not None,
     )
 
 
 def renew(held: Held, inventory: Inventory) -> Held:
     """The same device by today's numbers; raises where it is gone."""
-    management = any(node.kind in _MANAGEMENT for node in held.nodes)
     nic = _find(held.device, inventory)
     return msgspec.structs.replace(
         held,
         rdma=tuple(device.name for device in nic.rdma),
-        nodes=_nodes(nic, inventory.rdma_cm, management=management),
+        nodes=_nodes(nic, inventory.rdma_cm, management=held.management),
     )
 
 

@@ -10,6 +10,7 @@ from http import HTTPStatus
 
 _MAX_REQUEST = 8192
 _TIMEOUT_S = 5.0
+_MOST_AT_ONCE = 32
 _TEXT = "text/plain; charset=utf-8"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -22,7 +23,20 @@ def plain(status: HTTPStatus, text: str) -> Answer:
 
 
 async def serve_pages(address: str, port: int, pages: dict[str, Page]) -> asyncio.Server:
+    open_now = 0
+
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now
+        if open_now >= _MOST_AT_ONCE:
+            writer.close()
+            return
+        open_now += 1
+        try:
+            await serve(reader, writer)
+        finally:
+            open_now -= 1
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             async with asyncio.timeout(_TIMEOUT_S):
                 request = await reader.readuntil(b"\r\n\r\n")

@@ -31,7 +31,7 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 async def refuse_if_occupied(api: Api, *, driver: str, node: str, registration: Path) -> None:
-    remedy = "run one of the two on this node (node selectors keep them apart), or give this one another --driver-name"
+    remedy = "run one of the two on this node; node selectors keep them apart"
     query = {"fieldSelector": f"spec.nodeName={node},spec.driver={driver}"}
     listing = await api.list("/apis/resource.k8s.io/v1/resourceslices", LiveSlice, query)
     foreign = sorted(one.metadata.name for one in listing.items if not one.ours)

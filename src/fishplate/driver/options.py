@@ -35,7 +35,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     metadata_endpoint: str = ""
     node_features_file: str = ""
     publish_gpu_uuid: bool = False
-    plugin_instance: str = ""
     log_format: LogFormat = "text"
     verbosity: int = 2
 

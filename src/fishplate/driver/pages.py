@@ -9,16 +9,27 @@ from fishplate.wire.kubelet_server import Registration, RegistrationPhase
 from fishplate.wire.nri_plugin import Phase, PluginState
 
 
+def starting_pages() -> dict[str, Page]:
+    """Until it is known that this node is ours to serve."""
+    return {
+        "/healthz": lambda: plain(HTTPStatus.OK, "ok\n"),
+        "/readyz": lambda: plain(HTTPStatus.SERVICE_UNAVAILABLE, "waiting for the API server\n"),
+        "/metrics": lambda: (HTTPStatus.OK, METRICS, b""),
+    }
+
+
 class Pages:
     def __init__(
         self,
         *,
         kubelet: Callable[[], Registration],
+        reachable: Callable[[], bool],
         nri: Callable[[], PluginState] | None,
         publisher: Callable[[], PublishState],
         metrics: Callable[[], bytes],
     ) -> None:
         self._kubelet = kubelet
+        self._reachable = reachable
         self._nri = nri
         self._publisher = publisher
         self._metrics = metrics
@@ -46,6 +57,8 @@ class Pages:
         registration = self._kubelet()
         if registration.phase is not RegistrationPhase.REGISTERED:
             problems.append(f"kubelet: {registration.phase.value} {registration.error}".rstrip())
+        elif not self._reachable():
+            problems.append("kubelet: somebody removed our sockets; restart the driver")
         if self._nri and (state := self._nri()).phase is not Phase.SYNCHRONISED:
             problems.append(f"NRI: {state.phase.value} {state.error}".rstrip())
         published = self._publisher()

@@ -11,6 +11,7 @@ device is refused has no devices at all.
 """
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -30,6 +31,7 @@ from fishplate.errors import FishplateError, InputError
 from fishplate.topology.inventory import Inventory
 from fishplate.wire.kubelet import ClaimRef, Prepared, PreparedDevice
 
+_log = logging.getLogger("fishplate.prepare")
 _UID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}\Z")
 
 
@@ -54,6 +56,9 @@ class Listener:
 
     def forgotten(self, claim: Claim) -> None: ...
 
+    def unknown(self, uid: str) -> None:
+        """Unprepared without ever having been prepared."""
+
 
 class Preparer:
     def __init__(
@@ -66,6 +71,7 @@ class Preparer:
         reader: ClaimReader,
         listener: Listener,
         running: Callable[[Claim], bool],
+        attached: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._rules = rules
@@ -75,6 +81,7 @@ class Preparer:
         self._reader = reader
         self._listener = listener
         self._running = running
+        self._attached = attached
         self._clock = clock
         self._turns = Turns()
 
@@ -111,7 +118,7 @@ class Preparer:
     # -- prepare -------------------------------------------------------------------------------------------------
 
     async def _prepare(self, ref: ClaimRef) -> Claim:
-        known = self._store.claim(ref.uid)
+        known = await self._known(ref.uid)
         if known and known.state == "prepared" and not known.lost:
             self._specs.write(known)  # the directory lives in memory too and may have been emptied
             return known
@@ -129,11 +136,28 @@ class Preparer:
             self._listener.failed(claim, error.what)
             raise
 
+    async def _known(self, uid: str) -> Claim | None:
+        """The claim as recorded; after a look at the host if its devices' numbers are not theirs any more."""
+        known = self._store.claim(uid)
+        if known and not all(self._inventory.is_current(one.device) for one in known.held):
+            await self._inventory.rescan("claim")
+            known = self._store.claim(uid)
+        return known
+
     async def _plan(self, claim: AllocatedClaim) -> Claim:
         """What preparing would give, decided before anything is touched."""
         results = claim.results(self._rules.driver)
+        if not results:
+            raise InputError(f"no device of driver {self._rules.driver} is allocated to it")
+        if not self._rules.cdi and not self._attached():
+            raise InputError(
+                "the container runtime does not have this driver as its NRI plugin; nothing else hands devices over",
+                remedy="see /readyz; --injection auto uses CDI as well",
+            )
+        consumers = await self._reader.consumers(claim)
         if not all(self._inventory.is_current(result.device) for result in results):
             await self._inventory.rescan("claim")
+        # From here to the record nothing waits: device numbers that are read now are written now.
         held: list[Held] = []
         nccl = False
         for result in results:
@@ -150,7 +174,7 @@ class Preparer:
             namespace=claim.ref.namespace,
             name=claim.ref.name,
             held=tuple(held),
-            consumers=await self._reader.consumers(claim),
+            consumers=consumers,
             nccl=nccl,
             shared=claim.shared,
             since=self._clock(),
@@ -205,6 +229,7 @@ class Preparer:
         known = self._store.claim(ref.uid)
         self._specs.remove(ref.uid)  # also without a record: a file of ours that nobody remembers
         if known is None:
+            self._listener.unknown(ref.uid)
             return Claim(uid=ref.uid, namespace=ref.namespace, name=ref.name)
         faults.reach("unprepare.spec-removed")
         self._store.forget(ref.uid)
@@ -234,15 +259,20 @@ class Preparer:
                 held, lost = tuple(renew(one, inventory) for one in claim.held), ""
             except InputError as error:
                 held, lost = claim.held, error.what
-            if (held, lost) == (claim.held, claim.lost):
-                continue
-            changed = msgspec.structs.replace(claim, held=held, lost=lost)
-            if lost:
-                self._specs.remove(claim.uid)
-            self._store.record(changed)
-            if not lost:
-                self._specs.write(changed)
-            self._listener.changed(changed)
+            try:
+                self._keep(claim, msgspec.structs.replace(claim, held=held, lost=lost))
+            except FishplateError as error:
+                _log.error("claim %s: %s", claim, error)  # tried again after the next scan
+
+    def _keep(self, before: Claim, now: Claim) -> None:
+        changed = now != before
+        if changed:
+            self._specs.remove(now.uid)  # whatever fails below, the old numbers are not offered any more
+            self._store.record(now)
+        if not now.lost:
+            self._specs.write(now)
+        if changed:
+            self._listener.changed(now)
 
     async def release_orphans(self, *, holding: Collection[str] = ()) -> tuple[Claim, ...]:
         """Claims whose object is gone, and which the kubelet never gave back; with `holding`, only holders of these
@@ -268,7 +298,7 @@ class Preparer:
     async def join(self, claim: Claim, consumer: Consumer) -> Claim:
         """Another pod uses a prepared claim; the kubelet does not call again for it."""
         current = self._store.claim(claim.uid)
-        if current is None:
+        if current is None or current.state != "prepared":
             raise InputError(f"claim {claim} is not prepared on this node")
         others = tuple(one for one in current.consumers if one.uid != consumer.uid)
         self._store.record(msgspec.structs.replace(current, consumers=(*others, consumer)))

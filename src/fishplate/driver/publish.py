@@ -22,6 +22,7 @@ from fishplate.k8s.resource import Device, LiveMeta, OwnerReference, ResourceSli
 _PATH = "/apis/resource.k8s.io/v1/resourceslices"
 _MIN_INTERVAL_S = 1.0  # between two rounds of writing
 _MAX_BACKOFF_S = 60.0
+_STABLE_S = 10.0  # a watch that lived this long was a good one
 _log = logging.getLogger("fishplate.publish")
 
 
@@ -82,18 +83,20 @@ class Publisher:
     async def _watch(self) -> None:
         backoff = 1.0
         while True:
+            listed = self._clock()
             try:
                 listing = await self._api.list(_PATH, LiveSlice, self._query)
                 self._existing = {one.metadata.name: one for one in listing.items}
                 self._listed = True
                 self._wake.set()
-                backoff = 1.0
+                listed = self._clock()
                 await self._follow(listing.resource_version)
-            except GoneError:
-                continue
             except FishplateError as error:
-                _log.warning("cannot watch resource slices: %s", error)
-                self._tell(error=str(error))
+                if not isinstance(error, GoneError):
+                    _log.warning("cannot watch resource slices: %s", error)
+                    self._tell(error=str(error))
+                if self._clock() - listed > _STABLE_S:  # it worked for a while
+                    backoff = 1.0
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))
                 backoff = min(backoff * 2, _MAX_BACKOFF_S)
 
@@ -144,8 +147,12 @@ class Publisher:
                 backoff = _MIN_INTERVAL_S
                 if not written:
                     continue
-            except ConflictError:
-                self._listed = False  # the watch will tell what changed; until then nothing is decided
+            except ConflictError as error:
+                # Somebody wrote meanwhile; or, for ever, a slice of another node or driver has our slice's name.
+                _log.warning("cannot publish resource slices yet: %s", error)
+                self._on_write("conflict")
+                self._tell(failures=self.state.failures + 1, error=str(error))
+                backoff = min(backoff * 2, _MAX_BACKOFF_S)
                 await self._refresh()
             except FishplateError as error:
                 _log.error("cannot publish resource slices: %s", error)
@@ -172,7 +179,7 @@ class Publisher:
         if foreign:
             raise OutsideError(
                 f"another driver publishes under the same name on this node: {', '.join(sorted(foreign))}",
-                remedy="run one of the two on this node, or give this one another --driver-name",
+                remedy="run one of the two on this node",
             )
         plan = self._plan(None)
         if plan.writes:

@@ -19,6 +19,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     nodes: tuple[CharDevice, ...] = ()
     admin: bool = False  # adminAccess: it does not occupy the device
     share_id: str = ""
+    management: bool = False  # umad and issm were asked for
     interface: bool = False  # has a network interface, which stays where it is
 
     @property

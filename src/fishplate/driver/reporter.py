@@ -65,6 +65,9 @@ class Reporter(Listener):
         self._status.forget(claim.uid)
         self._count()
 
+    def unknown(self, uid: str) -> None:
+        self._status.forget(uid)
+
     def missing(self, found: Missing) -> None:
         """A container that runs without its devices."""
         pod, claim = found.pod, found.claim

@@ -20,14 +20,14 @@ from fishplate.driver.events import EventWriter
 from fishplate.driver.feature_file import FeatureFile
 from fishplate.driver.filter import DEFAULT_FILTER, compile_filter
 from fishplate.driver.health import HealthBoard
-from fishplate.driver.http import serve_pages
+from fishplate.driver.http import Page, serve_pages
 from fishplate.driver.inventory import Cause, NodeInventory
 from fishplate.driver.memory import give_back
 from fishplate.driver.metered import MeteredDra, MeteredNri
 from fishplate.driver.metrics import Metrics
 from fishplate.driver.neighbours import refuse_if_occupied
 from fishplate.driver.options import Options
-from fishplate.driver.pages import Pages
+from fishplate.driver.pages import Pages, starting_pages
 from fishplate.driver.prepare import Preparer, Rules
 from fishplate.driver.publish import Publisher, PublishState
 from fishplate.driver.reporter import Reporter
@@ -46,11 +46,16 @@ from fishplate.node.tree import Tree
 from fishplate.topology.attributes import Value
 from fishplate.topology.inventory import Inventory, Nic
 from fishplate.topology.slices import publish_slices
-from fishplate.wire.kubelet_server import KubeletServer, Registration, RegistrationPhase, plan_socket_paths
+from fishplate.wire.kubelet_server import (
+    KubeletServer,
+    Registration,
+    RegistrationPhase,
+    SocketPaths,
+    plan_socket_paths,
+)
 from fishplate.wire.nri_plugin import Phase, Plugin, PluginState
 
 _ORPHANS_EVERY_S = 600.0
-_STOP_S = 20.0
 _log = logging.getLogger("fishplate.driver")
 
 
@@ -104,6 +109,7 @@ class Driver:
             reader=reader,
             listener=self._reporter,
             running=lambda claim: self._attacher.runs(claim),
+            attached=lambda: self._plugin.state.phase is Phase.SYNCHRONISED,
         )
         sharing = SharedClaims(reader, self._store, self._preparer, required=options.injection == "nri")
         self._attacher = Attacher(
@@ -113,16 +119,10 @@ class Driver:
             find_shared=sharing.find,
             on_missing=self._reporter.missing,
         )
-        self._paths = plan_socket_paths(
-            options.driver_name,
-            plugins=Path(options.kubelet_root_dir) / "plugins",
-            registry=Path(options.kubelet_root_dir) / "plugins_registry",
-            pod_uid=options.plugin_instance,
-        )
         self._kubelet = KubeletServer(
             MeteredDra(self._preparer, self._health, self.metrics),
             driver=options.driver_name,
-            paths=self._paths,
+            paths=_socket_paths(options),
             on_change=self._on_registration,
         )
         self._plugin = Plugin(
@@ -140,6 +140,7 @@ class Driver:
         self._facts: Refresher | None = None
         self._pages = Pages(
             kubelet=lambda: self._kubelet.registration,
+            reachable=lambda: self._kubelet.is_reachable,
             nri=(lambda: self._plugin.state) if options.nri_socket else None,
             publisher=lambda: self._publisher.state,
             metrics=self._current_metrics,
@@ -148,14 +149,11 @@ class Driver:
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    async def run(self, stop: asyncio.Event) -> None:
-        try:
-            pages = await serve_pages(*self._options.listen, self._pages.by_path)
-        except OSError as error:
-            where = f"--bind-address {self._options.bind_address}"
-            raise OutsideError(error.strerror or str(error), where=where, remedy="give another port") from error
+    async def run(self, stop: asyncio.Event, pages: dict[str, Page]) -> None:
+        """`pages` are those being served; ours take their place."""
         try:
             await self._start()
+            pages.update(self._pages.by_path)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(work) for work in self._work()]
                 await self._kubelet.start()
@@ -166,9 +164,7 @@ class Driver:
                 for task in tasks:
                     task.cancel()
         finally:
-            pages.close()
             self._store.close()
-            await self._api.close()
 
     def look_again(self) -> None:
         """On request: SIGHUP."""
@@ -176,29 +172,11 @@ class Driver:
 
     async def _start(self) -> None:
         inventory = await self._inventory.rescan("start")
-        await self._wait_for_api()
         self._preparer.restore()
         self._preparer.follow(inventory)
         self._reporter.resume()
         provider = _choose_provider(self._options, cloud=inventory.host.cloud)
         self._facts = Refresher(provider, on_change=self._publish)
-
-    async def _wait_for_api(self) -> None:
-        """Nothing is touched before it is known that this node is ours to serve."""
-        backoff = 1.0
-        while True:
-            try:
-                await refuse_if_occupied(
-                    self._api,
-                    driver=self._options.driver_name,
-                    node=self._node,
-                    registration=self._paths.registration,
-                )
-                return
-            except OutsideError as error:
-                _log.warning("waiting for the API server: %s", error)
-                await asyncio.sleep(backoff)
-                backoff = min(backoff * 2, 30.0)
 
     def _work(self) -> list[Coroutine[object, object, None]]:
         assert self._facts is not None
@@ -243,7 +221,8 @@ class Driver:
 
     def _is_still_there(self, nic: Nic) -> bool:
         tree = Tree(self._options.root)
-        return all(rdma.is_still_there(tree, device) for device in nic.rdma)
+        address = nic.pci.address if nic.pci else ""
+        return all(rdma.is_still_there(tree, device, address) for device in nic.rdma)
 
     def _on_scan(self, cause: Cause, inventory: Inventory) -> None:
         self.metrics.scans.of(cause).inc()
@@ -261,13 +240,17 @@ class Driver:
         def attributes_of(nic: Nic) -> Mapping[str, Value]:
             return facts.of_device(_device_id(nic))
 
+        # In exclusive mode a pod could not use what it is given: nothing is offered rather than refused later.
+        exclusive = self._inventory.now.host.rdma_netns == "exclusive"
+        if exclusive:
+            _log.warning("RDMA devices belong to one network namespace each; set `rdma system set netns shared`")
         slices = publish_slices(
             self._inventory.now,
             node=self._node,
             driver=self._options.driver_name,
             publish_uuid=self._options.publish_gpu_uuid,
             attributes_of=attributes_of,
-            keep=lambda device: self._filter.judge(device.attributes).keep,
+            keep=lambda device: not exclusive and self._filter.judge(device.attributes).keep,
         )
         self._publisher.want(slices)
         if self._features:
@@ -318,16 +301,57 @@ def node_name(options: Options, environment: Mapping[str, str]) -> str:
 
 async def run_driver(options: Options) -> None:
     """Until SIGTERM or SIGINT."""
+    _check(options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # there is nothing to look at again yet
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    _check(options)
     node = node_name(options, os.environ)
     _log.info("driver %s on node %s", options.driver_name, node)
-    driver = Driver(options, connect(options.kubeconfig), node)
-    loop.add_signal_handler(signal.SIGHUP, driver.look_again)
-    await _until(driver.run(stop), stop)
+    api = connect(options.kubeconfig)
+    pages = starting_pages()
+    server = await _serve(options, pages)
+    try:
+        if await _is_ours(api, options, node, stop):
+            driver = Driver(options, api, node)
+            loop.add_signal_handler(signal.SIGHUP, driver.look_again)
+            await driver.run(stop, pages)
+    except* FishplateError as group:
+        raise group.exceptions[0] from group  # one error of many is shown as itself
+    finally:
+        server.close()
+        await api.close()
+
+
+async def _serve(options: Options, pages: dict[str, Page]) -> asyncio.Server:
+    try:
+        return await serve_pages(*options.listen, pages)
+    except OSError as error:
+        where = f"--bind-address {options.bind_address}"
+        raise OutsideError(error.strerror or str(error), where=where, remedy="give another port") from error
+
+
+async def _is_ours(api: Api, options: Options, node: str, stop: asyncio.Event) -> bool:
+    """Nothing is touched before it is known that this node is ours to serve. False when we are stopped first."""
+    backoff = 1.0
+    registration = _socket_paths(options).registration
+    while not stop.is_set():
+        try:
+            await refuse_if_occupied(api, driver=options.driver_name, node=node, registration=registration)
+            return True
+        except OutsideError as error:
+            _log.warning("waiting for the API server: %s", error)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(backoff):
+                await stop.wait()
+        backoff = min(backoff * 2, 30.0)
+    return False
+
+
+def _socket_paths(options: Options) -> SocketPaths:
+    root = Path(options.kubelet_root_dir)
+    return plan_socket_paths(options.driver_name, plugins=root / "plugins", registry=root / "plugins_registry")
 
 
 def _check(options: Options) -> None:
@@ -344,20 +368,3 @@ def _choose_provider(options: Options, *, cloud: str) -> Provider:
         webhook_url=options.webhook_url,
         azure_endpoint=options.metadata_endpoint,
     )
-
-
-async def _until(work: Coroutine[object, object, None], stop: asyncio.Event) -> None:
-    """A driver that still waits for its API server can be stopped as well. One error of many is shown as itself."""
-    task = asyncio.ensure_future(work)
-    halt = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({task, halt}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            await asyncio.wait({task}, timeout=_STOP_S)
-            task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-    except* FishplateError as group:
-        raise group.exceptions[0] from group
-    finally:
-        halt.cancel()

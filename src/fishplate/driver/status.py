@@ -15,7 +15,7 @@ import msgspec
 from fishplate.driver import faults
 from fishplate.driver.claims import AllocatedClaim, claim_path
 from fishplate.driver.records import Claim, Held
-from fishplate.errors import FishplateError
+from fishplate.errors import FishplateError, OutsideError
 from fishplate.k8s.api import Api, ConflictError, RefusedError
 from fishplate.k8s.client import NotFoundError
 from fishplate.k8s.resource import LiveMeta
@@ -55,7 +55,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             "kind": "ResourceClaim",
             # The UID makes the API server refuse to write into a claim that was made anew under the same name.
             "metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid},
-            "status": {"devices": self.devices},
+            # Two requests may hold one device (adminAccess); its entry stands once.
+            "status": {"devices": list({(one.pool, one.device, one.share_id): one for one in self.devices}.values())},
         }
 
 
@@ -92,7 +93,14 @@ def report_problem(claim: Claim, *, driver: str, reason: str, message: str, at: 
         namespace=claim.namespace,
         name=claim.name,
         devices=tuple(
-            DeviceStatus(driver=driver, pool=one.pool, device=one.device, conditions=(condition,)) for one in claim.held
+            DeviceStatus(
+                driver=driver,
+                pool=one.pool,
+                device=one.device,
+                share_id=one.share_id or None,
+                conditions=(condition,),
+            )
+            for one in claim.held
         ),
     )
 
@@ -140,7 +148,8 @@ class StatusWriter:
 
     def tell(self, report: Report) -> None:
         """The kubelet tries a refused claim again and again: the same words are not written twice."""
-        if _words(self._said.get(report.uid)) != _words(report):
+        latest = self._waiting.get(report.uid) or self._said.get(report.uid)
+        if report.devices and _words(latest) != _words(report):
             self._waiting[report.uid] = report
             self._wake.set()
 
@@ -177,7 +186,13 @@ class StatusWriter:
             ours = msgspec.to_builtins(report.devices)
             others = [one for one in claim.status.devices if one.get("driver") != report.devices[0].driver]
             test = {"op": "test", "path": "/metadata/resourceVersion", "value": claim.metadata.resource_version}
-            await self._api.patch(path, [test, {"op": "add", "path": "/status/devices", "value": [*others, *ours]}])
+            change = {"op": "add", "path": "/status/devices", "value": [*others, *ours]}
+            try:
+                await self._api.patch(path, [test, change])
+            except RefusedError as refusal:
+                if "status.allocation" in refusal.what:
+                    raise
+                raise OutsideError(refusal.what, where=path) from refusal  # changed meanwhile: once more
 
     async def _write(self, report: Report) -> bool:
         """True when there is no more to do for this report."""
@@ -186,10 +201,15 @@ class StatusWriter:
             await self._apply(path, report)
             faults.reach("status.applied")
             self._on_write("success")
-            self._said[report.uid] = report
+            if report.uid in self._waiting:  # not forgotten meanwhile
+                self._said[report.uid] = report
         except (NotFoundError, ConflictError):
             self._on_write("gone")  # the claim is gone or another one has its name
         except RefusedError as error:
+            if error.code in (401, 403):
+                _log.error("the status of claim %s/%s has to wait: %s", report.namespace, report.name, error)
+                self._on_write("failed")
+                return False  # rights can be given
             _log.error("the status of claim %s/%s is refused: %s", report.namespace, report.name, error)
             self._on_write("refused")
         except FishplateError as error:

@@ -9,6 +9,8 @@ It lives below /run by default: it outlives the driver's process and not the mac
 """
 
 import contextlib
+import fcntl
+import os
 import sqlite3
 from pathlib import Path
 
@@ -44,8 +46,9 @@ class InUseError(FishplateError):
 
 
 class Store:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, lock: int | None = None) -> None:
         self._db = connection
+        self._lock = lock
         self._claims = {claim.uid: claim for claim in self._load()}
         self._by_pod: dict[str, tuple[Claim, ...]] = {}
         self.shared = False  # some claim may gain pods that nobody announces
@@ -53,6 +56,9 @@ class Store:
 
     def close(self) -> None:
         self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     # -- reading, from memory ------------------------------------------------------------------------------------
 
@@ -92,7 +98,9 @@ class Store:
         self._index()
 
     def record(self, claim: Claim) -> None:
-        """The claim is prepared; also used when it gains a consumer."""
+        """The claim, which is reserved, is prepared; also used when it gains a consumer or its devices new numbers."""
+        if claim.uid not in self._claims:
+            raise InUseError(f"claim {claim} holds nothing")
         with self._transaction():
             self._put(claim, "prepared")
         self._claims[claim.uid] = msgspec.structs.replace(claim, state="prepared")
@@ -168,22 +176,38 @@ def _exclusive(held: Held) -> bool:
 
 def open_store(path: str) -> Store:
     """Open or make the file; an empty path keeps everything in memory, as upstream's flag does."""
+    lock = None
     if path:
         _check_file(Path(path))
+        lock = _lock(path)
     try:
         db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=1.0)
         _check(db, path)
         if path:  # not before: a foreign file keeps its mode
             Path(path).chmod(0o600)
-        return Store(db)
+        return Store(db, lock)
     except sqlite3.DatabaseError as error:
         raise _foreign(path, str(error)) from error
+
+
+def _lock(path: str) -> int:
+    """One process at a time: each keeps the claims in memory and would not see the other's. Held until the process
+    ends, however it ends."""
+    handle = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise OutsideError("another process uses it", where=path, remedy="end it, or give another --db-path") from error
+    return handle
 
 
 def _check_file(path: Path) -> None:
     """SQLite takes a file of a few bytes for an empty database, and would overwrite it."""
     try:
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # before SQLite makes it: its side files get the same mode
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             start = file.read(len(_MAGIC))
             if start and start != _MAGIC:

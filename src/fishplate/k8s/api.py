@@ -34,7 +34,9 @@ class GoneError(OutsideError):
 
 
 class RefusedError(OutsideError):
-    """The API server does not take it, now or later: not allowed, or not valid."""
+    """The API server does not take it: not allowed (401, 403), or not valid."""
+
+    code = 0
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
@@ -175,7 +177,9 @@ def _refusal(path: str, code: int, content: bytes) -> Exception:
         case 410:
             return GoneError(message, where=path)
         case 400 | 401 | 403 | 405 | 415 | 422:
-            return RefusedError(message, where=path)
+            refused = RefusedError(message, where=path)
+            refused.code = code
+            return refused
     return OutsideError(message, where=path)
 
 

@@ -43,9 +43,11 @@ def read_rdma_cm(tree: Tree) -> CharDevice | None:
     return _char_device(tree, "/sys/class/misc/rdma_cm", "rdma_cm", "rdma_cm")
 
 
-def is_still_there(tree: Tree, device: RdmaDevice) -> bool:
-    """Whether the verbs nodes of a device that was read before are still this device's. Numbers are handed out anew
-    when a driver is loaded again, so an old number may be another device's by now."""
+def is_still_there(tree: Tree, device: RdmaDevice, address: str) -> bool:
+    """Whether the verbs nodes of a device that was read before are still this device's, at this PCI address. Names and
+    numbers are handed out anew when a driver is loaded again, so the old ones may be another device's by now."""
+    if not device.soft and address and nearest_address(tree.resolve(f"{_CLASS}/{device.name}/device") or "") != address:
+        return False
     nodes = [node for node in device.char_devices if node.kind == "uverbs"]
     return tree.is_dir(f"{_CLASS}/{device.name}") and all(
         tree.text(f"{_VERBS}/{name}/ibdev") == device.name

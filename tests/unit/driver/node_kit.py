@@ -21,6 +21,7 @@ from fishplate.k8s.claim import (
     DeviceRequestAllocationResult,
     OpaqueDeviceConfiguration,
 )
+from fishplate.k8s.pod import Pod
 from fishplate.sim.host import synthesise
 from fishplate.topology.inventory import Inventory
 from fishplate.wire.kubelet import ClaimRef
@@ -45,6 +46,7 @@ class Shelf(ClaimReader):
     def __init__(self) -> None:
         self.claims: dict[str, AllocatedClaim] = {}
         self.users: dict[str, tuple[Consumer, ...]] = {}
+        self.pods: dict[str, Pod] = {}
         self.reads = 0
 
     def put(
@@ -57,6 +59,7 @@ class Shelf(ClaimReader):
         parameters: object = None,
         users: tuple[Consumer, ...] = (),
         admin: bool = False,
+        shared: bool = False,
     ) -> ClaimRef:
         results = tuple(
             DeviceRequestAllocationResult(
@@ -70,6 +73,7 @@ class Shelf(ClaimReader):
         self.claims[uid] = AllocatedClaim(
             ref=ref(uid),
             allocation=allocation,
+            shared=shared,
             reserved_for=tuple(Reservation(resource="pods", name=one.name, uid=one.uid) for one in users),
         )
         self.users[uid] = users
@@ -80,6 +84,9 @@ class Shelf(ClaimReader):
         if ref.uid not in self.claims:
             raise InputError("it does not exist (any more)")
         return self.claims[ref.uid]
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        return self.pods.get(name)
 
     async def consumers(self, claim: AllocatedClaim) -> tuple[Consumer, ...]:
         return self.users[claim.ref.uid]
@@ -112,11 +119,14 @@ class NodeKit:
         self.shelf = Shelf()
         self.diary = Diary()
         self.running = running
+        self.attached = True
         self.rules = Rules(driver="dra.net", node=NODE, **rules)
         self.start()
 
     def start(self) -> None:
         """As after a restart: everything but the files is new."""
+        if hasattr(self, "store"):
+            self.store.close()
         self.store: Store = open_store(str(self.directory / "driver.db"))
         self.inventory = NodeInventory(lambda: self.host)
         self.inventory._now = self.host
@@ -128,6 +138,7 @@ class NodeKit:
             reader=self.shelf,
             listener=self.diary,
             running=lambda claim: self.running(claim),
+            attached=lambda: self.attached,
             clock=lambda: 1_800_000_000.0,
         )
 

@@ -147,3 +147,10 @@ def test_a_claim_runs_while_the_runtime_has_its_pod_or_cannot_be_asked(kit: Node
     assert not plugin.runs(claim)
     plugin.disconnected("restart")
     assert plugin.runs(claim)
+
+
+def test_a_claim_that_pods_share_always_runs(kit: NodeKit) -> None:
+    give(kit, "a", NICS[0], containers={"main": ()}, shared=True)
+    plugin = attacher(kit)
+    plugin.synchronize([], [])
+    assert plugin.runs(kit.store.claims[0])

@@ -65,6 +65,7 @@ def pages(
     kubelet = RegistrationPhase.REGISTERED if registered else RegistrationPhase.WAITING
     return Pages(
         kubelet=lambda: Registration(phase=kubelet, since=0.0),
+        reachable=lambda: True,
         nri=(lambda: PluginState(phase=phase, since=0.0, error="connection refused")) if nri else None,
         publisher=lambda: PublishState(published=published),
         metrics=lambda: b"x 1\n",

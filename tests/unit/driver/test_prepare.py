@@ -66,8 +66,10 @@ def test_a_spec_that_somebody_removed_is_written_again(kit: NodeKit) -> None:
     assert kit.specs == {"a"}
 
 
-def test_devices_of_other_drivers_in_the_claim_are_not_ours(kit: NodeKit) -> None:
-    assert prepare(kit, kit.shelf.put("a", "gpu-0", driver="gpu.nvidia.com"))["a"] == Prepared()
+def test_a_claim_without_a_device_of_ours_is_refused(kit: NodeKit) -> None:
+    answer = prepare(kit, kit.shelf.put("a", "gpu-0", driver="gpu.nvidia.com"))["a"]
+    assert "no device of driver dra.net" in answer.error
+    assert kit.specs == set()
 
 
 def test_a_device_in_use_is_refused_by_name_of_its_holder(kit: NodeKit) -> None:
@@ -204,3 +206,11 @@ def test_exclusive_rdma_mode_is_refused_with_the_command_to_change_it(kit: NodeK
     host = msgspec.structs.replace(kit.host.host, rdma_netns="exclusive")
     kit.host = kit.inventory._now = msgspec.structs.replace(kit.host, host=host)
     assert "rdma system set netns shared" in prepare(kit, kit.shelf.put("a", NICS[0]))["a"].error
+
+
+def test_without_cdi_nothing_is_prepared_while_the_runtime_does_not_have_us(tmp_path: Path) -> None:
+    kit = NodeKit(tmp_path, cdi=False)
+    kit.attached = False
+    assert "NRI plugin" in prepare(kit, kit.shelf.put("a", NICS[0]))["a"].error
+    kit.attached = True
+    assert prepare(kit, ref("a"))["a"].error == ""

@@ -138,3 +138,23 @@ def test_the_file_is_for_root_alone(tmp_path: Path) -> None:
     path = tmp_path / "driver.db"
     open_store(str(path))
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
+    path = str(tmp_path / "driver.db")
+    store = open_store(path)
+    with pytest.raises(OutsideError, match="another process uses it"):
+        open_store(path)
+    store.close()
+    open_store(path).close()
+
+
+def test_a_claim_that_was_never_reserved_cannot_be_recorded() -> None:
+    with pytest.raises(InUseError, match="holds nothing"):
+        open_store("").record(claim("a", "nic0"))
+
+
+def test_side_files_are_for_root_alone_too(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "driver.db"))
+    store.reserve(claim("a", "nic0"))
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
