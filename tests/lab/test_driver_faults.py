@@ -194,6 +194,7 @@ def test_away_while_a_pod_starts_the_device_comes_by_cdi(kit: ClusterKit, node: 
 
 def test_away_without_cdi_the_container_that_missed_its_device_is_reported(kit: ClusterKit, node: DriverNode) -> None:
     start(kit, node, "--injection", "nri")
+    node.wait_ready()  # without NRI nothing is prepared
     pod, claim = pod_with_nics(kit, node)
     assert all(not one.get("cdi_device_ids") for one in prepared(node, claim)["devices"])
     node.kill()

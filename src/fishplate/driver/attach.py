@@ -76,12 +76,14 @@ class Attacher:
     def synchronize(self, pods: Sequence[Pod], containers: Sequence[Container]) -> Sequence[Update]:
         """What started while we were away cannot be given devices any more: it is reported, not repaired in silence."""
         self._pods = {pod.id: pod.uid for pod in pods}
-        self._report_missing(pods, containers)
+        told = self._report_missing(pods, containers, frozenset())
         if self._find_shared and self._store.shared:
-            self._later = asyncio.ensure_future(self._look_up(pods, containers))
+            self._later = asyncio.ensure_future(self._look_up(pods, containers, told))
         return ()
 
-    async def _look_up(self, pods: Sequence[Pod], containers: Sequence[Container]) -> None:
+    async def _look_up(
+        self, pods: Sequence[Pod], containers: Sequence[Container], told: frozenset[tuple[str, str]]
+    ) -> None:
         """Pods that came to share a claim while we were away."""
         assert self._find_shared is not None
         for pod in pods:
@@ -89,9 +91,13 @@ class Attacher:
                 await self._find_shared(pod)
             except InputError as error:
                 _log.warning("%s", error)
-        self._report_missing(pods, containers)
+        self._report_missing(pods, containers, told)
 
-    def _report_missing(self, pods: Sequence[Pod], containers: Sequence[Container]) -> None:
+    def _report_missing(
+        self, pods: Sequence[Pod], containers: Sequence[Container], told: frozenset[tuple[str, str]]
+    ) -> frozenset[tuple[str, str]]:
+        """Claim and container of each that was reported, those of before included."""
+        found = set(told)
         by_id = {pod.id: pod for pod in pods}
         for container in containers:
             pod = by_id.get(container.pod_id)
@@ -100,8 +106,10 @@ class Attacher:
             for claim in self._store.claims_of(pod.uid):
                 wanted = _nodes(claim.devices_of(pod.uid, container.name))
                 lacking = _lacking(wanted, container)
-                if lacking:
+                if lacking and (claim.uid, container.id) not in found:
+                    found.add((claim.uid, container.id))
                     self._on_missing(Missing(claim, pod, container.name, tuple(node.path for node in lacking)))
+        return frozenset(found)
 
     # -- life of a pod -------------------------------------------------------------------------------------------
 
