@@ -23,13 +23,13 @@ _SIZE = "Standard_ND96isr_MI300X_v5"
 _NODE = "bench-driver"
 _NAMESPACE = "bench"
 _NICS = 8
-_PODS = 1_000
-_ROUNDS = 10_000
+_PODS = int(os.environ.get("FISHPLATE_BENCH_PODS", "1000"))
+_ROUNDS = int(os.environ.get("FISHPLATE_BENCH_ROUNDS", "10000"))
 _UPSTREAM_MB = 58
 
 
 def run() -> Iterator[object]:
-    with running("bench-driver", Request(nodes=0)) as lab, tempfile.TemporaryDirectory(prefix="fp-") as short:
+    with running("bench-driver", Request(nodes=0)) as lab, _memory() as short:
         kit = ClusterKit(lab.api, _NAMESPACE)
         kit.create_namespace()
         selector = {"cel": {"expression": 'device.driver == "dra.net"'}}
@@ -40,11 +40,16 @@ def run() -> Iterator[object]:
             yield _start(kit, node)
             node.wait_ready()
             yield from _idle(node)
-            claims = [_claim(kit, count) for count in (1, _NICS)]
-            yield from _latency(node, claims)
-            yield _rounds(node, claims[0])
+            pod, claim = _claim(kit)
+            yield from _latency(node, pod, claim)
+            yield _rounds(node, pod, claim)
             yield _api_writes(lab, kit, node)
         yield from _link_events()
+
+
+def _memory() -> tempfile.TemporaryDirectory[str]:
+    """Files in memory, as /run is on a node, where the store and the CDI specs live."""
+    return tempfile.TemporaryDirectory(prefix="fp-", dir="/dev/shm")
 
 
 def _start(kit: ClusterKit, node: DriverNode) -> str:
@@ -62,31 +67,17 @@ def _idle(node: DriverNode) -> Iterator[str]:
     yield f"resident after start: {resident_mb(node.pid):.1f} MB (upstream in a VM: {_UPSTREAM_MB} MB)"
 
 
-def _claim(kit: ClusterKit, count: int) -> tuple[Any, Any]:
-    """A pod and its claim, scheduled by the real scheduler; the small one goes again, so that the large one fits."""
-    name = f"bench-{count}"
-    exactly = {"deviceClassName": "dranet.net", "count": count}
-    kit.create_claim(name, {"requests": [{"name": "nic", "exactly": exactly}]})
-    kit.create_pod(name, claim=name)
-    pod, claim = kit.scheduled(name)
-    assert len(allocated(claim)) == count
-    if count == 1:
-        # The second claim wants all devices; the API has no objection to one device in two claims, we would.
-        kit.delete_pod(name)
-        wait_for("deallocation", lambda: not kit.claim(name).get("status", {}).get("allocation"))
-        status = {"allocation": claim["status"]["allocation"], "reservedFor": claim["status"]["reservedFor"]}
-        del claim, pod
-        fresh = kit.create_pod(name, claim=name, schedulingGates=[{"name": "bench"}])
-        status["reservedFor"][0]["uid"] = fresh["metadata"]["uid"]
-        current = kit.claim(name)
-        path = f"{DRA}/namespaces/{_NAMESPACE}/resourceclaims/{name}/status"
-        kit.api.request("PUT", path, {**current, "status": status})
-        return fresh, kit.claim(name)
+def _claim(kit: ClusterKit) -> tuple[Any, Any]:
+    """A pod with a claim of all NICs, scheduled by the real scheduler."""
+    exactly = {"deviceClassName": "dranet.net", "count": _NICS}
+    kit.create_claim("bench", {"requests": [{"name": "nic", "exactly": exactly}]})
+    kit.create_pod("bench", claim="bench")
+    pod, claim = kit.scheduled("bench")
+    assert len(allocated(claim)) == _NICS
     return pod, claim
 
 
-def _latency(node: DriverNode, claims: list[tuple[Any, Any]]) -> Iterator[str]:
-    pod, claim = claims[1]
+def _latency(node: DriverNode, pod: Any, claim: Any) -> Iterator[str]:  # noqa: ANN401
     for kind, count in (("warm-up", 50), ("", 500)):
         took = node.ask("kubelet", "rounds", socket=node.service_socket, claims=[claim_ref(claim)], count=count)
         if not kind:
@@ -108,8 +99,7 @@ def _latency(node: DriverNode, claims: list[tuple[Any, Any]]) -> Iterator[str]:
     node.unprepare(claim)
 
 
-def _rounds(node: DriverNode, one: tuple[Any, Any]) -> str:
-    pod, claim = one
+def _rounds(node: DriverNode, pod: Any, claim: Any) -> str:  # noqa: ANN401
     batch = 500
     node.ask("kubelet", "rounds", socket=node.service_socket, claims=[claim_ref(claim)], count=batch)
     before = resident_mb(node.pid)
@@ -134,10 +124,8 @@ def _api_writes(lab: Lab, kit: ClusterKit, node: DriverNode) -> str:
     exactly = {"deviceClassName": "dranet.net", "count": 1}
     spec = {"devices": {"requests": [{"name": "nic", "exactly": exactly}]}}
     kit.create_template({"metadata": {"name": "one-nic"}, "spec": {"spec": spec}})
-    kit.delete_pod(f"bench-{_NICS}")
-    kit.delete(f"{DRA}/namespaces/{_NAMESPACE}/resourceclaims/bench-{_NICS}")
-    kit.delete_pod("bench-1")
-    kit.delete(f"{DRA}/namespaces/{_NAMESPACE}/resourceclaims/bench-1")
+    kit.delete_pod("bench")
+    kit.delete(f"{DRA}/namespaces/{_NAMESPACE}/resourceclaims/bench")
     offset = lab.audit_log.stat().st_size
     for first in range(0, _PODS, _NICS):
         names = [f"load-{number}" for number in range(first, min(first + _NICS, _PODS))]

@@ -79,12 +79,12 @@ class DriverNode:
     def __enter__(self) -> "DriverNode":
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
         self.kill()
         for peer in list(self._peers):
             self.end_peer(peer)
         self._runner.close()
-        if (self.directory / "driver.log").exists():
+        if kind is not None and (self.directory / "driver.log").exists():
             print(f"-- log of the driver on {self.name}\n{self.log}")  # shown where the test fails
 
     # -- the driver ----------------------------------------------------------------------------------------------
