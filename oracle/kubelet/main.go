@@ -35,6 +35,7 @@ type question struct {
 	Registered bool    `json:"registered"`
 	Error      string  `json:"error"`
 	Count      int     `json:"count"`
+	PauseMs    int     `json:"pause_ms"` // between two rounds
 }
 
 // register is how the plugin manager dials: the bare path and a dialer of its own, so that :authority becomes the path,
@@ -193,6 +194,7 @@ func rounds(q question) (any, error) {
 	var prepares, unprepares []float64
 	ctx := context.Background()
 	for range q.Count {
+		time.Sleep(time.Duration(q.PauseMs) * time.Millisecond)
 		begin := time.Now()
 		response, err := client.NodePrepareResources(ctx, &drav1.NodePrepareResourcesRequest{Claims: claims})
 		if err != nil {
