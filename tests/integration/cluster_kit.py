@@ -79,7 +79,11 @@ class ClusterKit:
             claim = self.claim_of(pod)
             return (pod, claim) if claim and claim.get("status", {}).get("reservedFor") else None
 
-        found: tuple[Any, Any] = wait_for(f"pod {name} to be scheduled", look, timeout_s)
+        try:
+            found: tuple[Any, Any] = wait_for(f"pod {name} to be scheduled", look, timeout_s)
+        except AssertionError as error:
+            status = self.get(f"{self._pods}/{name}").get("status")
+            raise AssertionError(f"{error}; the API server says {status}") from error
         return found
 
     def claim_of(self, pod: Any) -> Any:  # noqa: ANN401

@@ -32,6 +32,8 @@ class Site:
         self.kit = ClusterKit(lab.api, f"drv-{size.split('_')[2].lower()}")
         self.fleet: Fleet = make_fleet([(size, 2)], load_catalog())
         self.names = [node.name for node in self.fleet.nodes]
+        # Other tests' nodes have devices on which a selector fails, and that ends the whole attempt.
+        self.label = {"fishplate.test/site": self.kit.namespace}
         self.drivers: list[DriverNode] = []
         self._lab = lab
         self._directory = directory
@@ -42,7 +44,7 @@ class Site:
             self.kit.delete(f"{DRA}/deviceclasses/{device_class.metadata.name}")
             self.kit.create(f"{DRA}/deviceclasses", device_class)
         for node in self.fleet.nodes:
-            self.kit.create("/api/v1/nodes", bare_node(node.name, node.labels))
+            self.kit.create("/api/v1/nodes", bare_node(node.name, {**node.labels, **self.label}))
         for one in self.fleet.slices:
             if one.spec.driver != "dra.net":
                 self.kit.create(SLICES, one)
@@ -117,7 +119,7 @@ def test_published_templates_are_allocated_prepared_and_injected(site: Site) -> 
     for template in write_examples(site.size, fabric=placement_group(site.size, 0)):
         name = template.metadata.name
         site.kit.create_template(template)
-        site.kit.create_pod(f"pod-{name}", template=name)
+        site.kit.create_pod(f"pod-{name}", template=name, nodeSelector=site.label)
         pod, claim = site.kit.scheduled(f"pod-{name}")
         driver = site.driver_of(pod)
         devices = allocated(claim)
