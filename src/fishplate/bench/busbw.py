@@ -4,6 +4,7 @@ nccl-tests prints size / time as algbw and multiplies it so that the number can 
 the number of ranks (doc/PERFORMANCE.md of NVIDIA/nccl-tests). GB is 1e9 bytes, while the sizes are powers of two.
 """
 
+import math
 from collections.abc import Callable
 
 TESTS = (
@@ -38,7 +39,9 @@ def recover_ranks(test: str, ratio: float, slack: float) -> tuple[int, int] | No
     if invert is None:
         return None
     low, high = invert(ratio * (1 - slack)), invert(ratio * (1 + slack))
-    return (max(1, round(low + 0.499999)), int(high + 1e-9)) if high != float("inf") else (max(1, round(low)), 10**9)
+    if math.isinf(low):
+        return None  # beyond what any number of ranks gives
+    return (max(1, round(low + 0.499999)), int(high + 1e-9)) if math.isfinite(high) else (max(1, round(low)), 10**9)
 
 
 def infer_test(ratio: float, ranks: int, slack: float) -> str:
